@@ -1,0 +1,235 @@
+"""The command line: one function per verb, no logic; what a verb does lies in the room of its name."""
+
+import errno
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .error import TwoviewError
+
+app = typer.Typer(
+    help="Sequential recommendation around ContrastVAE: prepare a log, train, evaluate, compare, recommend.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")]
+Data = Annotated[Path | None, typer.Option(help="The prepared log, if it is not where the run's card says.")]
+ModelPath = Annotated[str | None, typer.Option("--model", help="The file of a model of your own.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def show(value: Any, *, as_json: bool, lines: Callable[[], Iterable[Any]]) -> None:
+    """A value as JSON, or as lines and tables for a person."""
+    if as_json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+        return
+    from rich.console import Console
+
+    console = Console(soft_wrap=True)
+    for line in lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def listed(rows: list[dict[str, Any]], *columns: str) -> Any:
+    """Rows as a table."""
+    from rich.table import Table
+
+    drawn = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        drawn.add_row(*(str(row[column]) for column in columns))
+    return drawn
+
+
+def alone(values: list[Any]) -> Any:
+    """The one value, or the list of several."""
+    return values[0] if len(values) == 1 else values
+
+
+@app.command()
+def datasets(json_: Json = False) -> None:
+    """What data sets are known by name."""
+    from .data.catalogue import describe
+
+    show(describe(), as_json=json_, lines=lambda: [listed(describe(), "name", "what", "licence")])
+
+
+@app.command()
+def models(json_: Json = False) -> None:
+    """What models there are, and their recipes."""
+    from .models import summaries
+
+    show(summaries(), as_json=json_, lines=lambda: [listed(summaries(), "name", "idea", "recipes")])
+
+
+@app.command()
+def objectives(json_: Json = False) -> None:
+    """What contrastive objectives there are."""
+    from .objectives import describe
+
+    show(describe(), as_json=json_, lines=lambda: [listed(describe(), "name", "result", "formula")])
+
+
+@app.command()
+def prepare(
+    source: Annotated[
+        str, typer.Argument(help="A file, a folder, a glob, or a name from `twoview datasets`.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Of the source, if it is not to be sniffed.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="The column of users.")] = None,
+    item: Annotated[str | None, typer.Option(help="The column of items.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column of times.")] = None,
+    rating: Annotated[str | None, typer.Option(help="The column of ratings.")] = None,
+    attributes: Annotated[Path | None, typer.Option(help="A *_item2attributes.json file.")] = None,
+    titles: Annotated[Path | None, typer.Option(help="A file of two columns, item and title.")] = None,
+    min_count: Annotated[int, typer.Option(min=0, help="Keep the k-core: k events per user and item.")] = 0,
+    min_rating: Annotated[float | None, typer.Option(help="Leave out events rated lower.")] = None,
+    force: Force = False,
+    json_: Json = False,
+) -> None:
+    """Read a source, check it, write it as a log."""
+    from .data.card import card, lines
+    from .data.prepare import Options
+    from .data.prepare import prepare as prepared
+
+    options = Options(
+        format=format_, user=user, item=item, time=time, rating=rating, attributes=attributes, titles=titles,
+        min_count=min_count, min_rating=min_rating, force=force,
+    )  # fmt: skip
+    log, verdict = prepared(source, out, options=options)
+    facts = card(log)
+    show(
+        {"out": str(out), "verdict": verdict, **facts}, as_json=json_, lines=lambda: [verdict, *lines(facts)]
+    )
+
+
+@app.command()
+def train(
+    model: Annotated[str, typer.Argument(help="A name from `twoview models`, or a python file.")] = "",
+    data: Annotated[Path | None, typer.Argument(help="A prepared log.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to write.")] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Recipes, added from left to right: paper+ma+beauty.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value over the recipe; a comma sweeps.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="leave-one-out, temporal, temporal-first or all.")
+    ] = None,
+    seen: Annotated[str | None, typer.Option(help="removed or kept: items that a user met before.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the first run.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many runs, into seed-0, seed-1, ...")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="At most.")] = None,
+    state_every: Annotated[
+        float | None, typer.Option(help="Seconds between saved states; 0: each epoch.")
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with a run that was interrupted.")] = None,
+    model_path: ModelPath = None,
+    force: Force = False,
+) -> None:
+    """Train a model and measure it once."""
+    from .train.request import requested
+    from .train.told import speaking
+
+    told = {
+        "recipe": recipe, "set": tuple(set_ or ()), "protocol": protocol, "seen": seen, "seed": seed, "seeds": seeds,
+        "device": device, "epochs": epochs, "state_every": state_every, "force": force,
+    }  # fmt: skip
+    lines = requested(model, data, out, resume=resume, own=model_path, teller=speaking, told=told)
+    show(None, as_json=False, lines=lambda: lines)
+
+
+@app.command()
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run, or a folder of several.")],
+    split: Annotated[str, typer.Option(help="test or valid.")] = "test",
+    json_: Json = False,
+) -> None:
+    """What a run's ranks are worth, beside the protocol they were counted under."""
+    from .train.folder import folders
+    from .train.run import drawn, evaluation
+
+    found = [evaluation(folder, split) for folder in folders(run)]
+    show(alone(found), as_json=json_, lines=lambda: map(drawn, found))
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Runs, or folders of several.")],
+    split: Annotated[str, typer.Option(help="test or valid.")] = "test",
+    json_: Json = False,
+) -> None:
+    """Runs side by side: means over seeds with intervals, on one protocol and one data set."""
+    from .evaluate.compare import comparison, table
+    from .train.entry import entries
+
+    found = comparison(entries(runs, split))
+    show(found, as_json=json_, lines=lambda: [table(found)])
+
+
+@app.command()
+def recommend(
+    run: Annotated[Path, typer.Argument(help="A run, or a folder of several.")],
+    user: Annotated[str | None, typer.Option(help="A user of the data.")] = None,
+    items: Annotated[str | None, typer.Option(help="Items a stranger chose, oldest first: A,B,C.")] = None,
+    users: Annotated[
+        str | None, typer.Option(help="all, or a file with a user per line; into --out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A .parquet, .csv, .tsv or .jsonl file to write.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
+    keep_seen: Annotated[bool, typer.Option("--keep-seen", help="Also what was chosen before.")] = False,
+    only: Annotated[Path | None, typer.Option(help="A file of items; nothing else is recommended.")] = None,
+    except_: Annotated[
+        Path | None, typer.Option("--except", help="A file of items never recommended.")
+    ] = None,
+    data: Data = None,
+    model_path: ModelPath = None,
+    force: Force = False,
+    json_: Json = False,
+) -> None:
+    """What to show next: to a user, after any items, or to everybody."""
+    from .train.ask import Question, answers
+
+    question = Question(
+        user=user, items=items, users=users, out=out, k=k, keep_seen=keep_seen, only=only, barred=except_, data=data,
+        force=force,
+    )  # fmt: skip
+    found = answers(run, question, model_path)
+    show(alone([each.json for each in found]), as_json=json_, lines=lambda: [each.drawn() for each in found])
+
+
+def main() -> None:
+    """Runs a verb; a user's mistake is one line and exit 2, an interruption exit 130."""
+    try:
+        app(standalone_mode=True)
+    except TwoviewError as error:
+        _leave(" ".join(str(error).split()), 2)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
+    except OSError as error:
+        known = {
+            errno.ENOSPC,
+            errno.EACCES,
+            errno.EROFS,
+            errno.EDQUOT,
+            errno.ENOTDIR,
+            errno.EISDIR,
+            errno.EPIPE,
+        }
+        if error.errno not in known:
+            raise
+        _leave(f"{error.filename or 'the output'}: {error.strerror}", 2)
+
+
+def _leave(line: str, code: int) -> None:
+    sys.stderr.write(f"twoview: {line}\n")
+    raise SystemExit(code)

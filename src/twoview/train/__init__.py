@@ -1,0 +1,1 @@
+"""From a recipe and a log to a run folder."""

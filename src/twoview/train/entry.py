@@ -1,0 +1,48 @@
+"""Runs on disk as a comparison wants them: grouped by what they were told, whatever their seeds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..evaluate.compare import Entry
+from ..evaluate.protocol import Card
+from .folder import RECIPE, Folder, folders
+from .run import finished_card
+
+
+def entries(paths: Sequence[Path], split: str = "test") -> list[Entry]:
+    """Every run at or below the paths."""
+    found = [folder for path in paths for folder in folders(path)]
+    cards = [finished_card(folder) for folder in found]
+    told = [
+        (card["model"], (folder.path / RECIPE).read_text(encoding="utf-8"))
+        for folder, card in zip(found, cards, strict=True)
+    ]
+    names = _named(told, cards, found)
+    return [
+        Entry(
+            name=names[setting],
+            model=card["model"],
+            seed=card["seed"],
+            card=Card(**card["protocol"][split]),
+            data_md5=card["data"]["md5"],
+            ranks=folder.array(f"ranks_{split}.npy"),
+            cases=folder.array(f"cases_{split}.npy"),
+        )
+        for setting, folder, card in zip(told, found, cards, strict=True)
+    ]
+
+
+def _named(
+    told: Sequence[tuple[str, str]], cards: Sequence[dict[str, Any]], found: Sequence[Folder]
+) -> dict[tuple[str, str], str]:
+    """A name for each setting: model, recipe and what was swept; where two would share it, the folder's as well."""
+    names: dict[tuple[str, str], str] = {}
+    for setting, card, folder in zip(told, cards, found, strict=True):
+        if setting in names:
+            continue
+        said = [card["model"], "" if card["recipe"] == "best" else card["recipe"], *card["how"]["set"]]
+        said = said[:2] + ([card["setting"]] if card["setting"] else said[2:])
+        name = " ".join(filter(None, said))
+        names[setting] = name if name not in names.values() else f"{name} ({folder.path})"
+    return names

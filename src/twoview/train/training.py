@@ -1,0 +1,191 @@
+"""From a plan and a log to a finished run folder, written as it goes, resumed to the same weights.
+
+plan + log -> split -> model, rows -> epochs -> selected weights -> ranks -> folder
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data.log import Log
+from ..data.rows import Rows
+from ..data.split import Cases, Split, split
+from ..error import ProtocolError, RunError
+from ..evaluate.metrics import metrics
+from ..evaluate.protocol import card as protocol_card
+from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
+from ..models.base import Facts, Model
+from ..types import Recommender
+from .fit import Fit, Progress, Validate
+from .folder import RECIPE, STATE, WEIGHTS, Folder, folders, make_room
+from .machine import machine, versions
+from .plan import Plan, device_of, how, planned_again, plans
+from .told import MakeTeller, Teller
+
+SELECTED_BY = "ndcg@20"
+
+
+def train_all(
+    model: str, log: Log, out: Path, *, data: Path | None, teller: MakeTeller, **told: Any
+) -> Iterator[Path]:
+    """Trains every seed and setting that is asked for, in turn; the folder of each when it is done."""
+    wanted = how(**told)
+    found, sentence = plans(model, log.source_md5, wanted)
+    device_of(wanted.device)
+    parts = answerable(split(log, wanted.protocol), found[0][1])
+    makings = [Making(plan, parts, out / below) for below, plan in found]
+    make_room(out, force=wanted.force)
+    for making, (below, plan) in zip(makings, found, strict=True):
+        making.begin(log, data)
+        with teller(
+            " ".join(filter(None, [plan.file.name, below, sentence])), plan.recipe.fit.epochs
+        ) as told_of:
+            making.finish(told_of)
+        yield making.folder.path
+
+
+def resume_all(path: Path, *, data: Path | None, model: str | None, teller: MakeTeller) -> Iterator[Path]:
+    """Goes on with every unfinished run at or below a folder; finished ones are left alone."""
+    for folder in folders(path):
+        card = folder.card()
+        if card["finished"]:
+            continue
+        log = Log.open(data_folder(card, data))
+        if log.arrays_md5 != card["data"]["md5"]:
+            raise RunError(f"{folder.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
+        plan = planned_again(card, folder.recipe(), model)
+        making = Making(plan, split(log, plan.how.protocol), folder.path)
+        with teller(f"{plan.file.name}, resumed", plan.recipe.fit.epochs) as told_of:
+            making.finish(told_of)
+        yield folder.path
+
+
+class Making:
+    """One run on its way."""
+
+    def __init__(self, plan: Plan, parts: Split, path: Path) -> None:
+        self.plan, self.parts, self.folder = plan, parts, Folder(path)
+        self.device = device_of(plan.how.device)
+        self.facts = Facts.of(parts.train, plan.recipe.rows.max_len)
+        self.model = built(plan, self.facts).to(self.device)
+
+    def begin(self, log: Log, data: Path | None) -> None:
+        """The folder with all that is known before training."""
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        self.folder.write_text(RECIPE, self.plan.recipe.to_toml())
+        self.folder.write_lines("items.txt", log.item_ids)
+        if log.titles is not None:
+            self.folder.write_lines("titles.txt", log.titles)
+        source = {"folder": str(data.resolve()) if data else None, "md5": log.arrays_md5}
+        known = {
+            "finished": False,
+            **self.plan.card(),
+            "facts": asdict(self.facts),
+            "data": source | {"source_md5": log.source_md5},
+            "versions": versions(),
+            "machine": machine(self.device),
+            "seconds": 0.0,
+        }
+        self.folder.write_card(known)
+
+    def finish(self, teller: Teller) -> None:
+        """Trains from where the folder is, then measures once."""
+        started = time.perf_counter()
+        fit = self._fit()
+        started -= self._restored(fit)
+        saved = time.monotonic()
+        for record in fit.epochs(teller.step):
+            self.folder.add_to_story(record)
+            teller.epoch(record)
+            if time.monotonic() - saved >= self.plan.how.state_every:
+                self._save_state(fit, time.perf_counter() - started)
+                saved = time.monotonic()
+        self.model.load_state_dict(fit.selected)
+        self.model.eval()
+        self.folder.write_tensors(WEIGHTS, self.model.state_dict())
+        cards = self._measured()
+        done = {
+            "finished": True,
+            "seconds": time.perf_counter() - started,
+            "epochs": fit.progress.epoch,
+            "best_epoch": fit.progress.best_epoch,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "protocol": cards,
+        }
+        self.folder.write_card(self.folder.card() | done)
+        (self.folder.path / STATE).unlink(missing_ok=True)
+
+    def _fit(self) -> Fit:
+        """A training at its very beginning, all its randomness seeded."""
+        recipe, train = self.plan.recipe, self.parts.train
+        torch.manual_seed(self.plan.seed)
+        order = torch.Generator().manual_seed(self.plan.seed)
+        rows = Rows(train, recipe.rows, generator=order, device=self.device, room=self.model.room)
+        validate = self._validation(self.parts.valid) if len(self.parts.valid) else None
+        return Fit(self.model, rows, train, recipe.fit, validate)
+
+    def _validation(self, cases: Cases) -> Validate:
+        questions, table = self._questions(cases), cases_table(cases, self.parts.train)
+
+        def validate(model: Recommender) -> float:
+            return metrics(ranks(model, questions), table)[SELECTED_BY]
+
+        return validate
+
+    def _questions(self, cases: Cases) -> Questions:
+        max_len, seen = self.plan.recipe.rows.max_len, SEEN[self.plan.how.seen]
+        return Questions(cases, max_len=max_len, room=self.model.room, seen=seen, device=self.device)
+
+    def _measured(self) -> dict[str, Any]:
+        """Ranks under the selected weights, written: test for the only time; their cards."""
+        cards = {}
+        for name, cases in self.parts.held.items():
+            self.folder.write_array(f"ranks_{name}.npy", ranks(self.model, self._questions(cases)))
+            self.folder.write_array(f"cases_{name}.npy", cases_table(cases, self.parts.train))
+            card = protocol_card(self.parts, name, seen=self.plan.how.seen, seeds=[self.plan.seed])
+            cards[name] = asdict(card)
+        return cards
+
+    def _save_state(self, fit: Fit, seconds: float) -> None:
+        notes = {name: repr(value) for name, value in asdict(fit.progress).items()}
+        self.folder.write_tensors(STATE, fit.state(), notes | {"seconds": repr(seconds)})
+
+    def _restored(self, fit: Fit) -> float:
+        """Puts a training where its saved state was: the seconds it took. Without a state it starts over."""
+        if not self.folder.has(STATE):
+            self.folder.cut_story(0)
+            return 0.0
+        state, notes = self.folder.tensors(STATE)
+        seconds, best = float(notes.pop("seconds")), float(notes.pop("best"))
+        counters = {name: int(value) for name, value in notes.items()}
+        fit.restore(state, Progress(**counters, best=best))
+        self.folder.cut_story(fit.progress.epoch)
+        return seconds
+
+
+def built(plan: Plan, facts: Facts) -> Model:
+    """The model of a plan on the CPU, its first weights drawn from the seed alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(plan.seed)
+        return plan.file.model(plan.recipe.model, facts)
+
+
+def answerable(parts: Split, plan: Plan) -> Split:
+    """The split, unless it asks for users whom the model cannot answer."""
+    strangers = sum(int((~cases.known).sum()) for cases in parts.held.values())
+    if strangers and not plan.file.model.claims.folds_in:
+        name = plan.file.name
+        raise ProtocolError(f"{name} knows trained users alone; {parts.protocol} asks for {strangers} others")
+    return parts
+
+
+def data_folder(card: dict[str, Any], given: Path | None) -> Path:
+    """Where the data of a run lies: where it is said to, or where the card says."""
+    folder = given or card["data"]["folder"]
+    if folder is None:
+        raise RunError("the run was trained on a log in memory; name a prepared folder with --data")
+    return Path(folder)
