@@ -1,9 +1,9 @@
 """The public names, sorted, nothing else; each is loaded when it is first asked for."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from .config import Part
     from .data.log import Log
     from .error import TwoviewError
@@ -42,10 +42,10 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name not in _ROOM_OF:
         raise AttributeError(f"twoview has no {name}; it has {', '.join(__all__)}")
-    return getattr(import_module(f".{_ROOM_OF[name]}", __name__), name)
+    return getattr(_importlib.import_module(f".{_ROOM_OF[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

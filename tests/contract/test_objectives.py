@@ -446,6 +446,8 @@ def test_a_wrong_value_is_refused_when_it_is_chosen_not_when_it_is_used() -> Non
         ("dcl", {"temperature": 0.0}, "temperature is wanted above 0; 0.0 came"),
         ("dcl", {"similarity": "cosin"}, "no similarity 'cosin'; there are cosine, dot"),
         ("dcl", {"temperature": "warm"}, "wants temperature to be a number; 'warm' came"),
+        ("dcl", {"temperature": [0.5]}, r"wants temperature to be a number; \[0.5\] came"),
+        ("moco", {"n_keys": 2.5}, "wants n_keys to be a whole number; 2.5 came"),
         ("flat_nce", {"with_positive": 1}, "wants with_positive to be true or false; 1 came"),
         ("debiased", {"prior": 1.0}, "prior is wanted from 0 up to 1"),
         ("dclw", {"sigma": -1.0}, "sigma is wanted above 0"),

@@ -1,7 +1,9 @@
 """item_knn equals a slow spelling of its two equations, however it is chunked."""
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -109,16 +111,25 @@ def test_a_history_scores_alone_as_it_does_among_others() -> None:
 
 
 def test_a_hidden_place_asks_nothing() -> None:
-    model = counted(log_of([[0, 1], [2, 3]]), Config(alpha=0.0, beta=0.0))
+    model = counted(log_of([[0, 1], [2, 3]]), Config(alpha=0.0, beta=0.0, decay=0.5))
     history = asking([0, 2])
     history.hidden[0, 1] = True
-    assert model.score(history).tolist()[0] == pytest.approx([0, 0.6, 0, 0, 0, 0, 0])
+    assert model.score(history).tolist()[0] == pytest.approx([0, 0.5, 0, 0, 0, 0, 0])
 
 
 def test_an_item_nobody_had_asks_and_answers_nothing() -> None:
     model = counted(log_of([[0, 1, 2]]), Config())
     assert model.score(asking([6])).count_nonzero() == 0
     assert model.score(asking([0, 1, 2]))[0, 3:].count_nonzero() == 0
+
+
+def test_the_memory_recipe_by_hand() -> None:
+    recipe = resources.files("twoview.recipes").joinpath("item_knn/memory.toml").read_text(encoding="utf-8")
+    model = counted(log_of([[0, 1, 2], [0, 1, 3]]), Config(**tomllib.loads(recipe)))
+    forward = 0.6 * 2**-0.7 / 2**0.6 + 1 / 2**0.6  # item 2, asked by 0 one step back and two apart, and by 1
+    backward = 2 * 0.3 / (2**0.6 * 2**0.3)  # item 0, asked by 1 for both users
+    scores = model.score(asking([0, 1]))[0]
+    assert scores[[0, 2, 3]].tolist() == pytest.approx([backward, forward, forward])
 
 
 def test_counting_again_starts_over() -> None:

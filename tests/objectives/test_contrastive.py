@@ -195,6 +195,16 @@ def test_on_its_floor_the_debiased_objective_leaves_negatives_alone() -> None:
     assert loss(own, others).item() == pytest.approx(math.log1p(3 * math.exp(-8.0)))
 
 
+def test_a_sum_that_the_prior_uses_up_exactly_has_a_gradient() -> None:
+    own, others = torch.zeros(1, dtype=torch.float64), torch.full((1, 1), math.log(0.5), dtype=torch.float64)
+
+    def log_negatives(s: Tensor, r: Tensor) -> Tensor:
+        return corrected(scored(s, r), scored(s, r).log_sum(), 0.5, floor=-2.0).sum()
+
+    assert log_negatives(own, others) == -2
+    assert all(each.isfinite().all() for each in slope(log_negatives, own, others))
+
+
 def test_endless_hardness_leaves_the_hardest_negative() -> None:
     a, b = pairs(5)
     contrast = crowd(a, b)
@@ -235,6 +245,14 @@ def test_sup_con_of_tight_classes_ends_at_the_logarithm_of_their_size() -> None:
     rows = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
     value = sup_con(rows, rows, labels=torch.tensor([0, 0, 1, 1]), temperature=0.05)
     assert value.item() == pytest.approx(math.log(3), abs=1e-5)
+
+
+def test_rows_that_all_share_a_label_have_nothing_to_be_told_from() -> None:
+    a, b = pairs(4)
+    assert sup_con(a, b, labels=torch.zeros(4)) == 0
+    one_class = torch.tensor([0, 0, 0, 1])
+    everyone_else = torch.ones(4, 4, dtype=torch.bool)
+    assert sup_con(a, b, labels=one_class, akin=everyone_else) == 0
 
 
 def test_labels_of_another_length_are_refused() -> None:

@@ -44,7 +44,7 @@ def _stretch(history: History, length: Tensor, share: float) -> tuple[Tensor, Te
 
 def _rank(history: History, among: Tensor) -> Tensor:
     """How many marked places of its own history drew a smaller number: [R, W], [R, W] -> [R, W]"""
-    number = torch.rand(history.owner.shape, device=history.owner.device)
+    number = torch.rand(history.owner.shape, device=history.owner.device).argsort(1)  # no two alike in a row
     together = (history.owner[:, :, None] == history.owner[:, None, :]) & among[:, None, :]
     return (together & (number[:, None, :] < number[:, :, None])).sum(-1)
 

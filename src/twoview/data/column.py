@@ -67,11 +67,19 @@ def numbered(values: Sequence[Any] | NDArray[Any]) -> tuple[NDArray[np.int32], l
         number[order] = np.arange(len(order), dtype=np.int32)
         return number[codes], [str(value) for value in found[order].tolist()]
     seen: dict[str, int] = {}
-    texts = (text_of(value) for value in column.tolist())
+    texts = map(text_of, column.tolist() if isinstance(values, np.ndarray) else values)
     numbers = np.fromiter(
         (-1 if t is None else seen.setdefault(t, len(seen)) for t in texts), np.int32, len(column)
     )
     return numbers, list(seen)
+
+
+def renumbered(
+    codes: NDArray[np.int32], ids: Sequence[str], there: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], list[str]]:
+    """The numbers of the events that are there, by first appearance among them, and their ids."""
+    fewer, kept = numbered(codes[there])
+    return fewer, [ids[int(code)] for code in kept]
 
 
 def numbered_floats(column: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int32], list[str]]:
@@ -89,8 +97,10 @@ def numbered_floats(column: NDArray[np.floating[Any]]) -> tuple[NDArray[np.int32
 
 
 def text_of(value: Any) -> str | None:
-    """An id as text; None for what is missing: nothing, empty text, NaN."""
-    if value is None or value != value or value == "":
+    """An id as text; None for what is missing: nothing, empty text, NaN, pandas' NA."""
+    if isinstance(value, str):
+        return value or None
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return None
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else str(value)

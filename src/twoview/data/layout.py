@@ -76,8 +76,8 @@ class Columns:
 
     def __init__(self, items: NDArray[np.int32], times: Ints | None, device: torch.device) -> None:
         self.items = torch.from_numpy(np.ascontiguousarray(items, dtype=np.int64)).to(device)
-        no_times = np.zeros(len(items), dtype=np.int64)
-        self.times = torch.from_numpy(no_times if times is None else np.ascontiguousarray(times)).to(device)
+        seconds = np.zeros(len(items), dtype=np.int64) if times is None else times
+        self.times = torch.from_numpy(np.require(seconds, np.int64, ["C", "W"])).to(device)
 
     def history(
         self, layout: Layout, batch: int, *, users: Ints, event: Ints, n_rows: int

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..error import DataError
 from .card import card
-from .column import Ints, clocked, numbered, rated, roles
-from .store import array_of, facts_of, lines_of, refuse_line_breaks, whole, write_lines
+from .column import Ints, clocked, numbered, rated, renumbered, roles
+from .store import array_of, facts_of, lines_of, refuse_line_breaks, refuse_twice, whole, write_lines
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,12 +58,10 @@ class Log:
             raise DataError(
                 f"a log wants {self.n_items + 1} attribute offsets rising to {len(self.attributes[1])}"
             )
-        for what, ids in (
-            ("user id", self.user_ids),
-            ("item id", self.item_ids),
-            ("title", self.titles or ()),
-        ):
+        for what, ids in (("user id", self.user_ids), ("item id", self.item_ids)):
+            refuse_twice(what, ids)
             refuse_line_breaks(what, ids)
+        refuse_line_breaks("title", self.titles or ())
 
     @property
     def n_users(self) -> int:
@@ -140,8 +138,8 @@ class Log:
         if not there.all():
             left_out = f"{np.count_nonzero(~there):,} events without a user or an item were left out"
             known["notes"] = (*known.get("notes", ()), left_out)
-            kept_users, kept_items = np.asarray(users)[there], np.asarray(items)[there]
-            (user_codes, user_ids), (item_codes, item_ids) = numbered(kept_users), numbered(kept_items)
+            user_codes, user_ids = renumbered(user_codes, user_ids, there)
+            item_codes, item_ids = renumbered(item_codes, item_ids, there)
             moments = None if moments is None else moments[there]
         return cls.from_codes(
             user_codes, item_codes, moments, user_ids, item_ids, per_second=per_second, **known

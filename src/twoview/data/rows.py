@@ -11,10 +11,12 @@ batch    exactly B histories, longest first into the first row with space:
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from ..config import Part
@@ -31,8 +33,8 @@ class RowsConfig(Part):
     """What becomes a history in training, and how many share a step."""
 
     history: Literal["last", "windows", "prefixes", "whole"] = "last"
-    max_len: int = 50  # of a history, in training and in evaluation
-    batch: int = 256  # histories in a step
+    max_len: Annotated[int, Field(ge=1)] = 50  # of a history, in training and in evaluation
+    batch: Annotated[int, Field(ge=1)] = 256  # histories in a step
 
 
 class Rows:
@@ -95,40 +97,45 @@ class Rows:
         waiting[self.left_over] = True
         order = torch.cat([self.left_over, shuffled[~waiting[shuffled]]]).numpy()
         taken = self.n_steps * self.n_histories
-        steps, spare = self._exchanged(order[:taken].reshape(self.n_steps, -1), order[taken:].copy())
+        steps, spare = order[:taken].reshape(self.n_steps, self.n_histories), order[taken:].copy()
+        self._exchange(steps, spare, waiting.numpy())
         self.left_over = torch.from_numpy(spare)
         return steps
 
     def _rows_needed(self, steps: Ints) -> Ints:
         lengths = self.spans.lengths[steps] + self.room
-        parts = [
-            first_fit(part, self.width)[2] for part in np.array_split(lengths, -(-len(lengths) // CHUNK))
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        chunks = range(0, len(lengths), CHUNK)
+        parts = [first_fit(lengths[first : first + CHUNK], self.width)[2] for first in chunks]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
     def _usual_rows(self) -> int:
         """Near the 99th percentile of what a step's histories need."""
-        if self.n_steps <= 1:
-            return int(self._rows_needed(np.arange(len(self.spans))[None])[0]) if self.n_steps else 1
+        if self.n_histories == len(self.spans):
+            return max(1, int(self._rows_needed(np.arange(len(self.spans))[None])[0]))
         own = np.random.default_rng(0)
         tries = own.integers(len(self.spans), size=(256, self.n_histories))
         return int(np.quantile(self._rows_needed(tries), 0.99, method="higher"))
 
-    def _exchanged(self, steps: Ints, spare: Ints) -> tuple[Ints, Ints]:
-        """Steps that fit their rows: a too long one gives its longest history away for a shorter one."""
+    def _exchange(self, steps: Ints, spare: Ints, waiting: NDArray[np.bool_]) -> None:
+        """Makes steps fit their rows: a too long one gives its longest history away for a shorter one.
+
+        It goes to the roomiest step, or into the next epoch where no step has room, and never there twice.
+        """
         lengths, need = self.spans.lengths, self._rows_needed(steps)
         for _ in range(8 * len(steps)):
             if need.max(initial=0) <= self.n_rows:
-                break
+                return
             step, roomy = int((need > self.n_rows).argmax()), int(need.argmin())
-            other = spare if len(spare) else steps[roomy]
-            long, short = lengths[steps[step]].argmax(), lengths[other].argmin()
+            later = need[roomy] >= self.n_rows
+            other = spare if later else steps[roomy]
+            given = np.where(waiting[steps[step]] & later, 0, lengths[steps[step]])
+            if given.max() <= lengths[other].min(initial=self.width):
+                break
+            long, short = given.argmax(), lengths[other].argmin()
             steps[step, long], other[short] = other[short], steps[step, long]
             need[[step, roomy]] = self._rows_needed(steps[[step, roomy]])
-        self.n_rows = max(
-            self.n_rows, int(need.max(initial=0))
-        )  # nothing left to exchange: one row more, from now on
-        return steps, spare
+        # nothing left to exchange: more rows, from now on
+        self.n_rows = max(self.n_rows, int(need.max(initial=0)))
 
     def state(self) -> dict[str, Tensor]:
         """All that the next epoch depends on."""

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -109,3 +110,10 @@ def refuse_line_breaks(what: str, texts: Sequence[str]) -> None:
     if "\n" in together or "\r" in together:
         bad = next(text for text in texts if "\n" in text or "\r" in text)
         raise DataError(f"a {what} wants to be one line; {bad!r} has a line break")
+
+
+def refuse_twice(what: str, ids: Sequence[str]) -> None:
+    """Nothing when every id stands for one thing."""
+    if len(set(ids)) < len(ids):
+        bad = next(one for one, count in Counter(ids).items() if count > 1)
+        raise DataError(f"a {what} wants to stand once; {bad!r} stands twice")

@@ -33,14 +33,14 @@ NEIGHBOURS_AT_ONCE = 32
 class Config(Part):
     """What makes two items near, and how a history asks."""
 
-    window: int = Field(50, ge=2)  # newest training events of a user that are counted
+    window: int = Field(20, ge=2)  # newest training events of a user that are counted
     forward: float = Field(1.0, ge=0)  # worth of a pair whose second item came later
     backward: float = Field(0.3, ge=0)  # and earlier
-    distance: float = Field(0.7, ge=0)  # power of the distance that divides it
+    distance: float = Field(0.6, ge=0)  # power of the distance that divides it
     transition: float = Field(0.0, ge=0)  # added when the second came directly after
-    alpha: float = Field(0.6, ge=0)  # power of the asking item's popularity
-    beta: float = Field(0.3, ge=0)  # power of the answer's
-    decay: float = Field(0.6, ge=0, le=1)  # per step back in the history that asks
+    alpha: float = Field(0.3, ge=0)  # power of the asking item's popularity
+    beta: float = Field(0.05, ge=0)  # power of the answer's
+    decay: float = Field(0.65, ge=0, le=1)  # per step back in the history that asks
     neighbours: int = Field(200, ge=1)  # kept of each item
 
 

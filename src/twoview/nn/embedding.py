@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ..config import Part
 from ..types import History
+from .dropout import Dropout
 
 
 class EmbeddingConfig(Part):
@@ -27,7 +28,7 @@ class Embedding(nn.Module):
         self.positions = nn.Embedding(n_positions, dim)
         self.hidden = nn.Parameter(torch.randn(dim) * 0.02)  # stands where an item may not be looked at
         self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.norm == "layer" else nn.Identity()
-        self.drop = nn.Dropout(config.dropout)
+        self.drop = Dropout(config.dropout)
         self.scale = dim**0.5 if config.scale else 1.0
 
     def forward(self, history: History) -> Tensor:

@@ -1,4 +1,4 @@
-"""How likely the items that followed were: parts with negatives of their own, (states, table, batch) -> []."""
+"""How likely the items that followed were: parts with negatives of their own."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,8 @@ from ..config import Part
 from ..data.layout import unpacked
 from ..data.log import Log
 from ..data.negatives import Negatives
-from ..objectives.ranking import binary, generalised_binary, sampled_softmax, softmax
+from ..objectives.ranking import binary, generalised_binary, sampled_softmax
+from ..objectives.softmax import softmax
 from ..types import Batch, History
 
 

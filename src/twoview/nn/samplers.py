@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..config import Part
 from ..objectives.variational import variational_dropout_penalty
 from ..types import Terms
+from . import dropout
 
 
 class Gaussian(nn.Module):
@@ -37,10 +38,10 @@ class Dropout(Gaussian):
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.share = share
+        self.drop = dropout.Dropout(share)
 
     def forward(self, mean: Tensor, sigma: Tensor) -> Tensor:
-        return mean + F.dropout(sigma, self.share, training=self.training)
+        return mean + self.drop(sigma)
 
 
 class VariationalDropout(Gaussian):

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..config import Part
 from ..types import History
+from .dropout import Dropout
 
 Relation = Callable[[History], Tensor]
 
@@ -52,7 +52,7 @@ class Attention(nn.Module):
             raise ValueError(f"the width wants to be a multiple of the heads; {dim} and {config.heads} came")
         self.query, self.key, self.value = (nn.Linear(dim, dim) for _ in range(3))
         self.out = nn.Linear(dim, dim)
-        self.heads, self.drop = config.heads, config.attention_dropout
+        self.heads, self.drop = config.heads, Dropout(config.attention_dropout)
 
     def forward(self, queries: Tensor, others: Tensor, sees: Tensor) -> Tensor:
         """[R, W, D], [R, W, D], [R, W, W] -> [R, W, D]"""
@@ -60,8 +60,9 @@ class Attention(nn.Module):
             part(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [R, H, W, D / H]
             for part, x in ((self.query, queries), (self.key, others), (self.value, others))
         )
-        drop = self.drop if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=sees[:, None], dropout_p=drop)
+        near = query @ key.transpose(2, 3) * (1 / math.sqrt(query.shape[-1]))  # [R, H, W, W]
+        weights = near.masked_fill(~sees[:, None], -torch.inf).softmax(-1)
+        mixed = self.drop(weights) @ value
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 
@@ -82,7 +83,7 @@ class PostNorm(nn.Module):
         super().__init__()
         self.attention, self.feed = Attention(dim, config), FeedForward(dim, config)
         self.norms = nn.ModuleList(nn.LayerNorm(dim, eps=config.norm_eps) for _ in range(2))
-        self.drop = nn.Dropout(config.dropout)
+        self.drop = Dropout(config.dropout)
 
     def forward(self, x: Tensor, sees: Tensor) -> Tensor:
         x = self.norms[0](x + self.drop(self.attention(x, x, sees)))

@@ -80,8 +80,8 @@ def objective(name: str, /, *, dim: int | None = None, **settings: Any) -> Objec
     part, known = OBJECTIVES[name], defaults(OBJECTIVES[name])
     if unknown := sorted(settings.keys() - known.keys()):
         raise RecipeError(f"objective {name} has no {', '.join(unknown)}; it has {', '.join(known)}")
-    for name_of, value in settings.items():
-        refuse_another_kind(f"objective {name} wants {name_of}", known[name_of], value)
+    for key, value in settings.items():
+        refuse_another_kind(f"objective {name} wants {key}", known[key], value)
     try:
         return remembering(part, dim, settings) if isinstance(part, type) else bound(part, settings)
     except (ValueError, TypeError) as error:
@@ -89,11 +89,10 @@ def objective(name: str, /, *, dim: int | None = None, **settings: Any) -> Objec
 
 
 def refuse_another_kind(wish: str, default: Any, value: Any) -> None:
-    """Words, numbers and yes or no stay what the default is."""
-    kinds = {bool: "true or false", str: "a word"}
-    wanted, came = (kinds.get(type(each), "a number") for each in (default, value))
-    if wanted != came or value is None:
-        raise RecipeError(f"{wish} to be {wanted}; {value!r} came")
+    """Words, numbers and truths stay what the default is."""
+    kinds = {bool: "true or false", str: "a word", int: "a whole number", float: "a number"}
+    if type(value) is not type(default) and not (type(value) is int and type(default) is float):
+        raise RecipeError(f"{wish} to be {kinds[type(default)]}; {value!r} came")
 
 
 def remembering(part: Callable[..., Objective], dim: int | None, settings: dict[str, Any]) -> Objective:

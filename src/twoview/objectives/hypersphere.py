@@ -6,7 +6,7 @@ from torch import Tensor
 from .margin import check_pairs, kin, products, unit
 
 
-def alignment(a: Tensor, b: Tensor, /, *, alpha: float = 2) -> Tensor:
+def alignment(a: Tensor, b: Tensor, /, *, alpha: float = 2.0) -> Tensor:
     """How far partners lie from each other, 0 when they coincide: [N, D], [N, D] -> []
 
     mean |a - b|^alpha over unit rows
@@ -18,7 +18,7 @@ def alignment(a: Tensor, b: Tensor, /, *, alpha: float = 2) -> Tensor:
     return torch.where(apart, torch.where(apart, squares, 1.0) ** (alpha / 2), squares).mean()
 
 
-def uniformity(x: Tensor, /, *, t: float = 2, akin: Tensor | None = None) -> Tensor:
+def uniformity(x: Tensor, /, *, t: float = 2.0, akin: Tensor | None = None) -> Tensor:
     """The log of the mean Gaussian potential of rows, 0 collapsed, -2t orthogonal: [N, D] -> []
 
     log mean exp(-t |x_i - x_j|^2) over pairs i < j of unit rows
@@ -42,7 +42,7 @@ def align_uniform(
     *,
     align: float = 1.0,
     uniform: float = 1.0,
-    t: float = 2,
+    t: float = 2.0,
     akin: Tensor | None = None,
 ) -> Tensor:
     """Partners together and everybody spread, weighted: [N, D], [N, D] -> []
@@ -56,7 +56,7 @@ def align_uniform(
 
 
 def direct_au(
-    a: Tensor, b: Tensor, /, *, gamma: float = 1.0, t: float = 2, akin: Tensor | None = None
+    a: Tensor, b: Tensor, /, *, gamma: float = 1.0, t: float = 2.0, akin: Tensor | None = None
 ) -> Tensor:
     """Alignment of users with their items, gamma times the spread of both: [N, D], [N, D] -> []
 

@@ -10,12 +10,6 @@ def _mean(values: Tensor, asked: Tensor) -> Tensor:
     return torch.where(asked, values, 0.0).sum() / asked.sum().clamp(min=1)
 
 
-def softmax(states: Tensor, table: Tensor, targets: Tensor) -> Tensor:
-    """-log softmax of each target among all items, where targets are not -1: [T, D], [I, D], [T] -> []"""
-    losses = F.cross_entropy((states @ table.T).float(), targets, ignore_index=-1, reduction="sum")
-    return losses / (targets >= 0).sum().clamp(min=1)
-
-
 def binary(chosen: Tensor, rejected: Tensor, asked: Tensor) -> Tensor:
     """-log sigmoid(s+) - log sigmoid(-s-), one negative each: [...], [...], [...] -> []"""
     return _mean(F.softplus(-chosen.float()) + F.softplus(rejected.float()), asked)

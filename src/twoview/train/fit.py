@@ -7,9 +7,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, cycle, repeat
+from typing import Annotated
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from ..data.log import Log
@@ -21,6 +22,7 @@ from .average import Averaged, Last
 from .step import Eager, StepConfig, precision_of
 
 Validate = Callable[[Recommender], float]
+Count = Annotated[int, Field(ge=1)]
 Told = Callable[[int, int, dict[str, float]], None]  # steps done, steps in the epoch, terms of the last epoch
 
 
@@ -31,10 +33,12 @@ def nobody(done: int, of: int, terms: dict[str, float]) -> None:
 class FitConfig(StepConfig):
     """How long to train and what to keep."""
 
-    epochs: int = 400  # at most
-    patience: int = 20  # validations in a row without a better one
-    validate_every: int = 1  # epochs
-    average: float | None = None  # decay of the averaged weights; none: the weights as they are
+    epochs: Count = 400  # at most
+    patience: Count = 20  # validations in a row without a better one
+    validate_every: Count = 1  # epochs
+    average: Annotated[float, Field(gt=0, lt=1)] | None = (
+        None  # decay of the weights' mean; none: as they are
+    )
 
 
 @dataclass
@@ -62,6 +66,7 @@ class Fit:
         self.steps = (
             [Eager(phase, config, self.averages, precision) for phase in model.phases] if learns else []
         )
+        self.turns = [step for step in self.steps for _ in range(step.phase.steps)]  # one cycle
         self.n_epochs = config.epochs if learns else 1
         self.progress = Progress()
         self.selected: dict[str, Tensor] = {}
@@ -87,14 +92,8 @@ class Fit:
         if not self.steps:
             return {}
         self.model.train()
-        turns = cycle(chain.from_iterable(repeat(step, step.phase.steps) for step in self.steps))
-        current: Eager | None = None
         for done, batch in enumerate(self.rows.epoch(), start=1):
-            turn = next(turns)
-            if turn is not current and turn.phase.before:
-                turn.phase.before()
-            current = turn
-            turn(batch, torch.tensor(float(self.progress.step), device=self.device))
+            self._turn()(batch, torch.tensor(float(self.progress.step), device=self.device))
             self.progress.step += 1
             told(done, self.rows.n_steps, terms)
         terms = {name: mean for step in self.steps for name, mean in step.means().items()}
@@ -104,6 +103,15 @@ class Fit:
                 f"{self.progress.epoch + 1}; a lower fit.lr or fit.clip may help"
             )
         return terms
+
+    def _turn(self) -> Eager:
+        """Whose step it is: phases are cycled by the steps done, whatever an epoch's length."""
+        place = self.progress.step % len(self.turns)
+        turn = self.turns[place]
+        comes = self.progress.step == 0 or turn is not self.turns[place - 1]
+        if comes and turn.phase.before:
+            turn.phase.before()
+        return turn
 
     def _validated(self) -> dict[str, float]:
         """The number to choose by, where there is one and its turn has come; the best weights are kept."""
@@ -147,7 +155,7 @@ class Fit:
         for key, tensor in state.items():
             group, name = key.split("/", 1)
             groups.setdefault(group, {})[name] = tensor
-        self.model.load_state_dict(groups["weights"])
+        self.model.load_state_dict(groups.get("weights", {}))
         self.selected = groups.get("selected", {})
         self.averages.restore(groups.get("averages", {}))
         self.rows.restore(groups["rows"])

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from ..config import Part
@@ -24,16 +25,25 @@ class StepConfig(Part):
     """How a step moves the parameters."""
 
     optimiser: Literal["adam", "adamw", "sgd"] = "adam"
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    clip: float | None = 5.0  # of the gradient's norm
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # of products; auto: bfloat16 on CUDA
+    lr: Annotated[float, Field(gt=0)] = 1e-3
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip: Annotated[float, Field(gt=0)] | None = 5.0  # of the gradient's norm
+    precision: Literal["auto", "float32", "bfloat16"] = (
+        "auto"  # of products; auto: bfloat16 where it is faster
+    )
 
 
 def precision_of(config: StepConfig, device: torch.device) -> Precision:
     """The context in which a loss is computed."""
-    lower = config.precision == "bfloat16" or (config.precision == "auto" and device.type == "cuda")
+    lower = config.precision == "bfloat16" or (config.precision == "auto" and faster_lower(device))
     return lambda: torch.autocast(device.type, dtype=torch.bfloat16, enabled=lower)
+
+
+def faster_lower(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 faster than float32."""
+    return (
+        device.type == "cuda" or torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    )
 
 
 def optimiser_of(

@@ -27,6 +27,7 @@ from .plan import Plan, device_of, how, planned_again, plans
 from .told import MakeTeller, Teller
 
 SELECTED_BY = "ndcg@20"
+TOLD = ("recall@20", "ndcg@20", "recall@40", "ndcg@40", "mrr")  # of each validation, in the story
 
 
 def train_all(
@@ -72,6 +73,7 @@ class Making:
         self.device = device_of(plan.how.device)
         self.facts = Facts.of(parts.train, plan.recipe.rows.max_len)
         self.model = built(plan, self.facts).to(self.device)
+        self.told: dict[str, float] = {}  # the last validation
 
     def begin(self, log: Log, data: Path | None) -> None:
         """The folder with all that is known before training."""
@@ -99,7 +101,7 @@ class Making:
         started -= self._restored(fit)
         saved = time.monotonic()
         for record in fit.epochs(teller.step):
-            self.folder.add_to_story(record)
+            self.folder.add_to_story(record | self.told)
             teller.epoch(record)
             if time.monotonic() - saved >= self.plan.how.state_every:
                 self._save_state(fit, time.perf_counter() - started)
@@ -132,7 +134,9 @@ class Making:
         questions, table = self._questions(cases), cases_table(cases, self.parts.train)
 
         def validate(model: Recommender) -> float:
-            return metrics(ranks(model, questions), table)[SELECTED_BY]
+            found = metrics(ranks(model, questions), table)
+            self.told = {name: found[name] for name in TOLD}
+            return found[SELECTED_BY]
 
         return validate
 

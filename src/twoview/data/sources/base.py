@@ -8,9 +8,10 @@ from typing import Protocol
 import polars as pl
 
 from ...error import DataError
-from ..column import roles
+from ..column import ALIASES, plain, roles
 
 HEAD = 200  # lines looked at before a format is chosen
+EARLIEST = 1e8  # seconds; a smaller number in a nameless column is no time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ def lines_of(path: Path) -> pl.LazyFrame:
 
 def delimited(path: Path, separator: str, names: Sequence[str] | None = None) -> pl.LazyFrame:
     """A separated file with every cell as text; its first line is the header unless names are given."""
-    return pl.scan_csv(
+    cells = pl.scan_csv(
         path,
         separator=separator,
         has_header=names is None,
@@ -80,6 +81,8 @@ def delimited(path: Path, separator: str, names: Sequence[str] | None = None) ->
         infer_schema=False,
         quote_char=None if separator == "\t" else '"',
     )
+    blank = pl.all_horizontal(pl.all().is_null())  # asks for every column: a line too long shows only then
+    return cells.filter(~blank)
 
 
 def events_of(frame: pl.LazyFrame, wanted: Wanted, path: Path) -> dict[str, str]:
@@ -97,3 +100,23 @@ def refuse_named(wanted: Wanted, kind: str) -> None:
 def one_line(text: str | None) -> str:
     """A title on one line, "" where there is none."""
     return " ".join((text or "").split())
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def is_moment(cell: str) -> bool:
+    """Whether a cell reads as a number that is large enough for a time."""
+    return is_number(cell) and float(cell) > EARLIEST
+
+
+def names_columns(cells: Sequence[str]) -> bool:
+    """Whether a line is a header: one of its cells is a name we know."""
+    known = {alias for aliases in ALIASES.values() for alias in aliases.split()}
+    return any(plain(cell) in known for cell in cells)

@@ -1,18 +1,16 @@
-"""Comma-, tab-, semicolon- or bar-separated text, plain, .gz or .zst, with a header or without."""
+"""Text parted by tabs, commas, semicolons, bars or blanks, plain, .gz or .zst, with a header or without."""
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...error import DataError
-from ..column import ALIASES, plain
-from .base import Table, Wanted, delimited, events_of, head_of
+from .base import Table, Wanted, delimited, events_of, head_of, is_moment, is_number, names_columns
 
 INSIDE: tuple[str, ...] = tuple(
     f"*.{kind}{packed}" for kind in ("csv", "tsv") for packed in ("", ".gz", ".zst")
 )
-SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar"}
-EARLIEST = 1e8  # seconds; a smaller number in a nameless third column is a rating
+SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar", " ": "blank"}
 
 
 def sniff(path: Path, head: Sequence[str]) -> bool:
@@ -44,18 +42,25 @@ def cells(head: Sequence[str], separator: str) -> list[list[str]]:
 
 
 def separator_of(head: Sequence[str]) -> str | None:
-    """The separator that cuts every line into the same number of cells, the most of them."""
+    """The separator that cuts all lines into equally many cells, the most of them; a blank at last."""
     counts = {separator: {len(row) for row in cells(head, separator)} for separator in SEPARATORS}
     even = {separator: count.pop() for separator, count in counts.items() if len(count) == 1}
-    best = max(even, key=even.__getitem__, default=None)
-    return best if best is not None and even[best] > 1 else None
+    wide = [separator for separator, count in even.items() if count > 1 and separator != " "]
+    if wide:
+        return max(wide, key=even.__getitem__)
+    return " " if even.get(" ", 0) > 1 and is_no_prose(head) else None
+
+
+def is_no_prose(head: Sequence[str]) -> bool:
+    """Whether lines of words are a table: the first names columns, or the rest end in numbers."""
+    rows = [line.split(" ") for line in head]
+    return names_columns(rows[0]) or (len(rows) > 1 and all(is_number(row[-1]) for row in rows[1:]))
 
 
 def has_header(rows: Sequence[Sequence[str]], wanted: Wanted) -> bool:
     """Whether the first line names columns: a name the user gave, a name we know, or words above numbers."""
     first = rows[0]
-    known = {alias for aliases in ALIASES.values() for alias in aliases.split()}
-    if any(name in first for name in vars(wanted).values()) or any(plain(name) in known for name in first):
+    if any(name in first for name in vars(wanted).values()) or names_columns(first):
         return True
     numeric = [all(is_number(row[place]) for row in rows[1:]) for place in range(len(first))]
     return len(rows) > 1 and any(numeric) and not any(is_number(name) for name in first)
@@ -68,16 +73,7 @@ def placed(rows: Sequence[Sequence[str]], wanted: Wanted) -> Wanted:
         return wanted
     third = rows[0][2] if len(rows[0]) > 2 else ""
     order = ["user", "item", "rating", "time"]
-    if len(rows[0]) == 3 and (not is_number(third) or float(third) > EARLIEST):
+    if len(rows[0]) == 3 and (not is_number(third) or is_moment(third)):
         order = ["user", "item", "time"]
     found = {role: str(place + 1) for place, role in enumerate(order[: len(rows[0])])}
     return Wanted(**{**found, **named})
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell reads as a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

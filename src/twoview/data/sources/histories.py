@@ -5,15 +5,17 @@ from pathlib import Path
 
 import polars as pl
 
-from .base import Table, Wanted, lines_of, refuse_named
+from .base import Table, Wanted, is_moment, lines_of, refuse_named
 
 INSIDE: tuple[str, ...] = ("*.txt", "*.txt.gz", "*.txt.zst")
 
 
 def sniff(path: Path, head: Sequence[str]) -> bool:
-    """Whether lines are of several lengths and no user has two of them."""
+    """Whether no user has two lines, and they are not all alike and end in a time."""
     rows = [line.split() for line in head]
     users = {row[0] for row in rows}
+    if len({len(row) for row in rows}) == 1 and all(is_moment(row[-1]) for row in rows[1:] or rows):
+        return False
     text = ".txt" in path.suffixes and not any(separator in line for line in head for separator in ",;|:")
     return text and len(users) == len(rows) > 0 and max(map(len, rows)) > 2
 

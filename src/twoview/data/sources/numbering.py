@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ...error import DataError
-from ..column import PER_SECOND, UNITS, Ints, numbered, per_second
+from ..column import PER_SECOND, UNITS, Ints, microseconds, numbered, per_second
 from ..log import Log
 from .base import Table
 
@@ -95,28 +94,57 @@ def codes_of(ids: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
 
 def times_of(column: pl.Series, where: str) -> tuple[NDArray[Any], int, str]:
     """Times at full resolution, how many make a second, and the name of that unit."""
-    if column.dtype == pl.String:
-        column = parsed(column)
-    if column.dtype == pl.Date:
-        column = column.cast(pl.Datetime("ms"))
-    if not (isinstance(column.dtype, pl.Datetime) or column.dtype.is_numeric()) or column.null_count():
-        event = 0 if not column.null_count() else int(column.is_null().arg_max() or 0)
-        raise DataError(
-            f"{where} wants a number or an ISO date as the time of event {event + 1}; it has none"
-        )
-    if isinstance(column.dtype, pl.Datetime):
-        return column.to_physical().to_numpy(), PER_SECOND[column.dtype.time_unit], "dates"
-    numbers = column.to_numpy()
+    times = parsed(column) if column.dtype == pl.String else column
+    if times.dtype == pl.Date:
+        times = times.cast(pl.Datetime("ms"))
+    if times.null_count() or not (isinstance(times.dtype, pl.Datetime) or times.dtype.is_numeric()):
+        event = int(times.is_null().arg_max() or 0)
+        came = "nothing" if column[event] is None else repr(column[event])
+        raise DataError(f"{where} wants a number or an ISO date as a time; event {event + 1} has {came}")
+    if isinstance(times.dtype, pl.Datetime):
+        return times.to_physical().to_numpy(), PER_SECOND[times.dtype.time_unit], "dates"
+    numbers = times.to_numpy()
     unit = per_second(numbers)
     return numbers, unit, UNITS[unit]
 
 
 def parsed(texts: pl.Series) -> pl.Series:
-    """Texts as whole numbers, else numbers, else dates; null where one is nothing of what the most are."""
-    readings = [texts.cast(pl.Int64, strict=False), texts.cast(pl.Float64, strict=False)]
-    with suppress(pl.exceptions.ComputeError):  # raised when not one of them looks like a date
-        readings.append(texts.str.to_datetime(strict=False, time_unit="us"))
-    return min(readings, key=lambda reading: reading.null_count())
+    """Texts as whole numbers, else numbers, else dates, whichever most of them are; null where one is not."""
+    readings = []
+    for reading in (as_integers, as_floats, as_dates):
+        readings.append(reading(texts))
+        if readings[-1].null_count() == texts.null_count():
+            return readings[-1]
+    return min(readings, key=pl.Series.null_count)
+
+
+def as_integers(texts: pl.Series) -> pl.Series:
+    return texts.cast(pl.Int64, strict=False)
+
+
+def as_floats(texts: pl.Series) -> pl.Series:
+    return texts.cast(pl.Float64, strict=False)
+
+
+def as_dates(texts: pl.Series) -> pl.Series:
+    """ISO dates, read at once where they are spelt alike, else one spelling after the other."""
+    try:
+        dates = texts.str.to_datetime(strict=False, time_unit="us").dt.replace_time_zone(None)
+    except pl.exceptions.ComputeError:  # not one of them looks like a date
+        return pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
+    if dates.null_count() == texts.null_count():
+        return dates
+    spellings = texts.filter(dates.is_null()).unique().drop_nulls()
+    readings = pl.Series([date_of(text) for text in spellings], dtype=pl.Int64).cast(pl.Datetime("us"))
+    return dates.fill_null(texts.replace_strict(spellings, readings, default=None))
+
+
+def date_of(text: str) -> int | None:
+    """Microseconds since 1970 of one ISO date, None when it is none."""
+    try:
+        return microseconds(text, 0)
+    except DataError:
+        return None
 
 
 def attributes_of(

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import polars as pl
 
-from .base import Table, Wanted, lines_of, refuse_named
+from .base import Table, Wanted, lines_of, names_columns, refuse_named
 
 INSIDE: tuple[str, ...] = ("*.txt", "*.txt.gz", "*.txt.zst")
 
 
 def sniff(path: Path, head: Sequence[str]) -> bool:
-    """Whether every line is two words."""
-    return ".txt" in path.suffixes and bool(head) and all(len(line.split()) == 2 for line in head)
+    """Whether every line is two words, the first no names of columns."""
+    paired = bool(head) and all(len(line.split()) == 2 for line in head)
+    return ".txt" in path.suffixes and paired and not names_columns(head[0].split())
 
 
 def read(path: Path, wanted: Wanted) -> Table:
