@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .error import TwoviewError
+from .error import Interrupted, TwoviewError
 
 app = typer.Typer(
     help="Sequential recommendation around ContrastVAE: prepare a log, train, evaluate, compare, recommend.",
@@ -30,9 +30,9 @@ def show(value: Any, *, as_json: bool, lines: Callable[[], Iterable[Any]]) -> No
         return
     from rich.console import Console
 
-    console = Console(soft_wrap=True)
+    console = Console(width=None if sys.stdout.isatty() else 120)
     for line in lines():
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
 
 def listed(rows: list[dict[str, Any]], *columns: str) -> Any:
@@ -141,8 +141,8 @@ def train(
     from .train.told import speaking
 
     told = {
-        "recipe": recipe, "set": tuple(set_ or ()), "protocol": protocol, "seen": seen, "seed": seed, "seeds": seeds,
-        "device": device, "epochs": epochs, "state_every": state_every, "force": force,
+        "recipe": recipe, "set": tuple(set_ or ()), "protocol": protocol, "seen": seen, "seed": seed,
+        "seeds": seeds, "device": device, "epochs": epochs, "state_every": state_every, "force": force,
     }  # fmt: skip
     lines = requested(model, data, out, resume=resume, own=model_path, teller=speaking, told=told)
     show(None, as_json=False, lines=lambda: lines)
@@ -200,8 +200,8 @@ def recommend(
     from .train.ask import Question, answers
 
     question = Question(
-        user=user, items=items, users=users, out=out, k=k, keep_seen=keep_seen, only=only, barred=except_, data=data,
-        force=force,
+        user=user, items=items, users=users, out=out, k=k, keep_seen=keep_seen, only=only, barred=except_,
+        data=data, force=force,
     )  # fmt: skip
     found = answers(run, question, model_path)
     show(alone([each.json for each in found]), as_json=json_, lines=lambda: [each.drawn() for each in found])
@@ -210,11 +210,9 @@ def recommend(
 def main() -> None:
     """Runs a verb; a user's mistake is one line and exit 2, an interruption exit 130."""
     try:
-        app(standalone_mode=True)
+        app()
     except TwoviewError as error:
-        _leave(" ".join(str(error).split()), 2)
-    except KeyboardInterrupt:
-        _leave("interrupted", 130)
+        _leave(" ".join(str(error).split()), 130 if isinstance(error, Interrupted) else 2)
     except OSError as error:
         known = {
             errno.ENOSPC,

@@ -5,7 +5,9 @@ TwoviewError           printed as one line by the command line, exit 2
 ├── RecipeError        a recipe, a key, a model or an objective that does not exist
 ├── RunError           a folder that is no run, or is half a one
 ├── ProtocolError      two ways of counting that must not meet, a split with nothing in it
-└── ScoreError         a score that is not a number: never ranked
+├── ScoreError         a score that is not a number: never ranked
+├── TrainingError      a loss that is not a number
+└── Interrupted        somebody stopped a run whose folder is kept: exit 130
 """
 
 
@@ -35,3 +37,7 @@ class ScoreError(TwoviewError):
 
 class TrainingError(TwoviewError):
     """A loss that is not finite."""
+
+
+class Interrupted(TwoviewError):  # noqa: N818
+    """Somebody stopped a run whose folder is kept."""

@@ -30,9 +30,15 @@ N_ITEMS, PREDICTABILITY = 24, 0.9
 FILES = [model_file(name) for name in names()]
 
 every = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-learners = pytest.mark.parametrize("file", [f for f in FILES if f.model.claims.learns], ids=lambda file: file.name)
-causal = pytest.mark.parametrize("file", [f for f in FILES if f.model.claims.causal], ids=lambda file: file.name)
-ordered = pytest.mark.parametrize("file", [f for f in FILES if f.model.claims.ordered], ids=lambda file: file.name)
+learners = pytest.mark.parametrize(
+    "file", [f for f in FILES if f.model.claims.learns], ids=lambda file: file.name
+)
+causal = pytest.mark.parametrize(
+    "file", [f for f in FILES if f.model.claims.causal], ids=lambda file: file.name
+)
+ordered = pytest.mark.parametrize(
+    "file", [f for f in FILES if f.model.claims.ordered], ids=lambda file: file.name
+)
 
 
 def recipe_of(file: ModelFile, **more: Any) -> Recipe:
@@ -40,12 +46,17 @@ def recipe_of(file: ModelFile, **more: Any) -> Recipe:
     narrow = {"dim": 32} if "dim" in file.form.model_fields else {}
     quick = {"epochs": 30, "average": "none", "lr": 0.01, "precision": "float32", "patience": 30}
     house = {"rows": {"max_len": MAX_LEN, "batch": 64}, "fit": quick}
-    return resolved(file.form, SECTIONS, amendments(recipe_file(file.recipes, file.name, "best")), narrow, house, more)
+    return resolved(
+        file.form, SECTIONS, amendments(recipe_file(file.recipes, file.name, "best")), narrow, house, more
+    )
 
 
 @cache
 def parts_of(kind: str) -> Split:
-    make = {"rule": lambda: markov(150, N_ITEMS, 10, PREDICTABILITY, 0), "none": lambda: random(150, N_ITEMS, 10, 1)}
+    make = {
+        "rule": lambda: markov(150, N_ITEMS, 10, PREDICTABILITY, 0),
+        "none": lambda: random(150, N_ITEMS, 10, 1),
+    }
     return split(make[kind](), "leave-one-out")
 
 

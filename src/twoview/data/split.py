@@ -1,10 +1,10 @@
 """What trains and what is held out, as places in one log: nothing is copied but the training events.
 
-leave-one-out    u   . . . . . v t        t tests, v validates, what stands earlier trains; v is shown when t is asked
-                 w   . .                  fewer than three events: all train, nothing is asked, and it is counted
+leave-one-out    u   . . . . . v t        t tests, v validates, the rest trains; v is shown when t is asked
+                 w   . .                  fewer than three events: all train, nothing is asked, counted
 
-temporal         u   . . . | v v | t t    cuts at the .8 and .9 quantiles of all times; each later event is a case,
-                 w         |     | t t    shown all earlier events of its user; nothing to show: left out, counted
+temporal         u   . . . | v v | t t    cuts at the .8 and .9 quantiles of times; a case is a later event,
+                 w         |     | t t    shown all earlier ones of its user; none to show: left out, counted
 temporal-first   u   . . . | v   | t      the first case of each user alone
 
 all              u   . . . . . . .        everything trains, for serving
@@ -133,6 +133,6 @@ def split(log: Log, protocol: str) -> Split:
         raise ProtocolError(
             f"{protocol} wants users with at least three events; of {log.n_users} users nobody has them"
             if protocol == "leave-one-out"
-            else f"{protocol} leaves {len(parts.valid)} cases to validate and {len(parts.test)} to test; both are wanted"
+            else f"{protocol} wants cases in both; {len(parts.valid)} validate and {len(parts.test)} test"
         )
     return parts

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE
 from rich.table import Table
 
 from ..data.column import Ints
@@ -13,7 +14,7 @@ from .metrics import METRICS, Floats, per_user
 from .protocol import Card, refuse_mixed
 
 SORTED_BY = "ndcg@20"
-SHOWN = ("recall@20", "ndcg@20", "recall@40", "ndcg@40", "mrr")
+SHOWN = ("recall@20", "ndcg@20", "recall@40", "ndcg@40")
 CONFIDENCE = 0.95
 DRAWS = 1000  # bootstrap samples of users
 
@@ -118,16 +119,22 @@ def _place(row: Mapping[str, Any]) -> tuple[float, str]:
 def table(compared: Mapping[str, Any]) -> Table:
     """A comparison for a terminal: a row a setting, each number with its interval."""
     caption = "\n".join(Card(**compared["protocol"]).lines())
-    drawn = Table("name", "model", "seeds", caption=caption, caption_justify="left")
+    said = sorted({each["interval"] for each in compared["rows"]})
+    caption += f"\nintervals   {compared['confidence']:.0%}, {'; '.join(said)}"
+    drawn = Table("", caption=caption, caption_justify="left", box=SIMPLE, padding=(0, 1))
     for metric in SHOWN:
-        drawn.add_column(metric, justify="right")
-    drawn.add_column(f"{compared['confidence']:.0%} interval")
+        drawn.add_column(metric, justify="right", no_wrap=True)
     for each in compared["rows"]:
-        cells = (_cell(each["metrics"][metric]) for metric in SHOWN)
-        drawn.add_row(each["name"], each["model"], str(len(each["seeds"])), *cells, each["interval"])
+        seeds = f"{len(each['seeds'])} seed{'s' * (len(each['seeds']) > 1)}"
+        drawn.add_row(f"{each['name']}\n{seeds}", *(_cell(each["metrics"][metric]) for metric in SHOWN))
     return drawn
 
 
 def _cell(number: Mapping[str, float | None]) -> str:
-    spread = "" if number["spread"] is None else f" ± {number['spread']:.4f}"
-    return f"{number['mean']:.4f}{spread}\n[{number['low']:.4f}, {number['high']:.4f}]"
+    spread = "" if number["spread"] is None else f" ± {_short(number['spread'])}"
+    return f"{_short(number['mean'])}{spread}\n{_short(number['low'])} to {_short(number['high'])}"
+
+
+def _short(number: float | None) -> str:
+    """Four digits without the leading nought."""
+    return f"{number:.4f}".replace("0.", ".", 1)

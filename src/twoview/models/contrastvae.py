@@ -1,14 +1,14 @@
 """contrastvae: a variational next-item model trained on two views of every history that must agree.
 
 Wang, Zhang, Liu, Yang, Yu, ContrastVAE, CIKM 2022, https://arxiv.org/abs/2209.00456
-A posterior per place, a latent drawn from it, a decoder that is asked for the item that followed; the same for
-a second view, and the latents of both are pulled together against those of other histories.
+A posterior per place, a latent drawn from it, a decoder that is asked for the item that followed; the same
+for a second view, and the latents of both are pulled together against those of other histories.
 
     loss = sum over branches (-log p(target | z) + beta KL(q(z | view) || N(0, I))) + weight contrast(z, z')
 
 Where we differ: no padding enters any term, a branch is a view and a sampler chosen in the recipe, and any
-likelihood or objective can be taken. `paper` is what the paper defines, `released` what its code does, `best` what
-we found.
+likelihood or objective can be taken. `paper` is what the paper defines, `released` what its code does, `best`
+what we found.
 """
 
 from typing import Literal

@@ -1,8 +1,8 @@
 """-log softmax of a target among all items, without the waste: one pass, products in the context's precision.
 
-The gradient of a place is its probabilities less one at its target. It is made where the loss is, in the memory
-of the scores, so that scores are written once and nothing is kept but that. Where even this does not fit the
-budget, items are taken in stretches: their sums first, and then their gradients from scores made a second time.
+The gradient of a place is its probabilities less one at its target. It is made where the loss is, in the
+memory of the scores, so that scores are written once and nothing else is kept. Where even this does not fit
+the budget, items are taken in stretches: their sums first, then their gradients from scores made once more.
 """
 
 import torch
@@ -16,7 +16,7 @@ def softmax(states: Tensor, table: Tensor, targets: Tensor, *, budget: int = BUD
     kind = states.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
     stretch = max(1, budget // (states.shape[0] * torch.finfo(dtype).bits // 8))
-    losses: Tensor = (_Whole if stretch >= table.shape[0] else _Stretched).apply(
+    losses: Tensor = (_Whole if stretch >= table.shape[0] else _Stretched).apply(  # type: ignore[no-untyped-call]
         states, table, targets, dtype, stretch
     )
     return losses / (targets >= 0).sum().clamp(min=1)

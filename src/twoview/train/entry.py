@@ -9,15 +9,15 @@ from ..evaluate.protocol import Card
 from .folder import RECIPE, Folder, folders
 from .run import finished_card
 
+Told = tuple[str, ...]
+
 
 def entries(paths: Sequence[Path], split: str = "test") -> list[Entry]:
     """Every run at or below the paths."""
     found = [folder for path in paths for folder in folders(path)]
     cards = [finished_card(folder) for folder in found]
-    told = [
-        (card["model"], (folder.path / RECIPE).read_text(encoding="utf-8"))
-        for folder, card in zip(found, cards, strict=True)
-    ]
+    recipes = [(folder.path / RECIPE).read_text(encoding="utf-8") for folder in found]
+    told = [_told(card, recipe) for card, recipe in zip(cards, recipes, strict=True)]
     names = _named(told, cards, found)
     return [
         Entry(
@@ -33,11 +33,15 @@ def entries(paths: Sequence[Path], split: str = "test") -> list[Entry]:
     ]
 
 
-def _named(
-    told: Sequence[tuple[str, str]], cards: Sequence[dict[str, Any]], found: Sequence[Folder]
-) -> dict[tuple[str, str], str]:
-    """A name for each setting: model, recipe and what was swept; where two would share it, the folder's as well."""
-    names: dict[tuple[str, str], str] = {}
+def _told(card: dict[str, Any], recipe: str) -> Told:
+    """What makes two runs one setting: the recipe, the data, and how they were parted and counted."""
+    how = card["how"]
+    return card["model"], recipe, card["data"]["md5"], how["protocol"], how["seen"]
+
+
+def _named(told: Sequence[Told], cards: Sequence[dict[str, Any]], found: Sequence[Folder]) -> dict[Told, str]:
+    """A name for each setting: model, recipe, what was swept; where two share it, the folder as well."""
+    names: dict[Told, str] = {}
     for setting, card, folder in zip(told, cards, found, strict=True):
         if setting in names:
             continue

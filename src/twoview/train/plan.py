@@ -80,11 +80,10 @@ def plans(model: str, source_md5: str, told: How) -> tuple[list[tuple[str, Plan]
 
 def planned_again(card: dict[str, Any], recipe: Amendment, model: str | None = None) -> Plan:
     """The plan of a run from its own folder; a user's model file is named again."""
-    file = model_file(model or card["model"])
     if not card["own_model"] and model is None:
-        raise RecipeError(
-            f"{card['model']} was a file of yours; name it again with --model {card['model']}.py"
-        )
+        name = card["model"]
+        raise RecipeError(f"{name} was a file of yours; name it again with --model {name}.py")
+    file = model_file(model or card["model"])
     if file.md5 != card["model_md5"] and not file.own:
         raise RecipeError(f"{file.path.name} is not the file that was trained: its md5 is {file.md5[:8]} now")
     told = checked(How, {**card["how"], "set": tuple(card["how"]["set"])}, Place("training"))

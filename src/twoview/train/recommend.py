@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,8 +14,10 @@ from ..data.column import Ints
 from ..data.layout import Columns, shown
 from ..data.log import Log
 from ..error import DataError, ScoreError
-from .run import Run
 from .training import data_folder
+
+if TYPE_CHECKING:
+    from .run import Run
 
 AT_ONCE = 64 << 20  # bytes of scores
 
@@ -31,7 +34,7 @@ class Recommended:
 class Counter:
     """Where recommendations are asked for; knows the items of a run by their own ids."""
 
-    def __init__(self, run: Run, *, keep_seen: bool = False) -> None:
+    def __init__(self, run: "Run", *, keep_seen: bool = False) -> None:
         self.run, self.keep_seen = run, keep_seen
         self.ids = run.folder.lines("items.txt")
         self.titles = run.folder.lines("titles.txt") if run.folder.has("titles.txt") else [""] * len(self.ids)
@@ -131,6 +134,6 @@ class Counter:
         return [Recommended(self.ids[i], self.titles[i], score) for i, score in pairs if score > -np.inf]
 
 
-def asked_log(run: Run, data: Path | None) -> Log:
+def asked_log(run: "Run", data: Path | None) -> Log:
     """The log whose users are asked for."""
     return Log.open(data_folder(run.folder.card(), data))

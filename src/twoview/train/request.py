@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.log import Log
-from ..error import ProtocolError, RunError
+from ..error import Interrupted, ProtocolError, RunError
 from .folder import Folder, folders
 from .run import evaluation
 from .told import MakeTeller
@@ -39,16 +39,9 @@ def requested(
         for each in train_all(model, Log.open(data), out, data=data, teller=teller, **told):
             yield outcome(each)
     except KeyboardInterrupt:
-        if path.exists():
-            raise RunInterrupted(path) from None
-        raise
-
-
-class RunInterrupted(KeyboardInterrupt):
-    """Somebody stopped a run whose folder is kept."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"interrupted; `twoview train --resume {path}` goes on")
+        if not path.exists():
+            raise
+        raise Interrupted(f"interrupted; `twoview train --resume {path}` goes on") from None
 
 
 def outcome(path: Path) -> str:

@@ -1,6 +1,6 @@
 """A finished run: opened without the data, asked for items, measured from its ranks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from ..evaluate.protocol import Card
 from ..models.base import Facts, Model
 from .folder import WEIGHTS, Folder
 from .plan import Plan, planned_again
+from .recommend import Counter, Recommended, asked_log
 from .told import MakeTeller, quiet
 from .training import built, resume_all, train_all
 
@@ -71,6 +72,25 @@ class Run:
             wrong = " ".join(str(error).split())[:200]
             raise RunError(f"{self.path / WEIGHTS} does not fit {self.plan.file.name}: {wrong}") from error
         self.model.eval()
+
+    def recommend(
+        self,
+        *,
+        user: str | None = None,
+        items: Sequence[str] | None = None,
+        k: int = 10,
+        keep_seen: bool = False,
+        data: Log | str | Path | None = None,
+    ) -> list[Recommended]:
+        """The k best for a user of the data, or for a stranger who chose the items, oldest first."""
+        counter = Counter(self, keep_seen=keep_seen)
+        if (user is None) == (items is None):
+            raise RunError("recommend wants a user or items, one of them")
+        if items is not None:
+            return counter.for_items(items, k)
+        log = data if isinstance(data, Log) else asked_log(self, Path(data) if data else None)
+        ((_, found),) = counter.for_users(log, [str(user)], k)
+        return found
 
     def evaluate(self, split: str = "test") -> dict[str, Any]:
         """What the run's ranks are worth, with the protocol they were counted under."""

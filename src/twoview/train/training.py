@@ -14,7 +14,7 @@ import torch
 from ..data.log import Log
 from ..data.rows import Rows
 from ..data.split import Cases, Split, split
-from ..error import ProtocolError, RunError
+from ..error import ProtocolError, RecipeError, RunError
 from ..evaluate.metrics import metrics
 from ..evaluate.protocol import card as protocol_card
 from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
@@ -175,7 +175,10 @@ def built(plan: Plan, facts: Facts) -> Model:
     """The model of a plan on the CPU, its first weights drawn from the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
-        return plan.file.model(plan.recipe.model, facts)
+        try:
+            return plan.file.model(plan.recipe.model, facts)
+        except ValueError as error:
+            raise RecipeError(f"{plan.file.name} cannot be built: {error}") from error
 
 
 def answerable(parts: Split, plan: Plan) -> Split:
