@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	$(TWOVIEW) prepare synthetic --out demo/shop --force
-	set -e; for model in $(MODELS); do $(TWOVIEW) train $$model demo/shop --out demo/runs/$$model --force; done
+	set -e; for model in $(MODELS); do $(TWOVIEW) train $$model demo/shop --out demo/runs/$$model --epochs 15 --force; done
 	$(TWOVIEW) compare $(MODELS:%=demo/runs/%)
 	$(TWOVIEW) recommend demo/runs/contrastvae --user "$$(head -n 1 demo/shop/users.txt)"
 

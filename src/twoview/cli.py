@@ -35,6 +35,13 @@ def show(value: Any, *, as_json: bool, lines: Callable[[], Iterable[Any]]) -> No
         console.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
 
+def waiting(what: str) -> Any:
+    """A sign of life on a terminal, nothing elsewhere."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
 def listed(rows: list[dict[str, Any]], *columns: str) -> Any:
     """Rows as a table."""
     from rich.table import Table
@@ -103,7 +110,8 @@ def prepare(
         format=format_, user=user, item=item, time=time, rating=rating, attributes=attributes, titles=titles,
         min_count=min_count, min_rating=min_rating, force=force,
     )  # fmt: skip
-    log, verdict = prepared(source, out, options=options)
+    with waiting(f"reading {source}"):
+        log, verdict = prepared(source, out, options=options)
     facts = card(log)
     show(
         {"out": str(out), "verdict": verdict, **facts}, as_json=json_, lines=lambda: [verdict, *lines(facts)]
@@ -137,15 +145,15 @@ def train(
     force: Force = False,
 ) -> None:
     """Train a model and measure it once."""
-    from .train.request import requested
+    from .train.request import Request, answered
     from .train.told import speaking
 
     told = {
         "recipe": recipe, "set": tuple(set_ or ()), "protocol": protocol, "seen": seen, "seed": seed,
         "seeds": seeds, "device": device, "epochs": epochs, "state_every": state_every, "force": force,
     }  # fmt: skip
-    lines = requested(model, data, out, resume=resume, own=model_path, teller=speaking, told=told)
-    show(None, as_json=False, lines=lambda: lines)
+    request = Request(model=model, data=data, out=out, resume=resume, own=model_path, told=told)
+    show(None, as_json=False, lines=lambda: answered(request, speaking))
 
 
 @app.command()

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from twoview import Counter, Log, Run
 from twoview.data.synthetic import markov
 from twoview.error import DataError, ProtocolError, RecipeError, RunError, ScoreError, TrainingError
+from twoview.models import sasrec
 from twoview.train.entry import entries
-from twoview.train.folder import Folder
+from twoview.train.folder import Folder, folders
 
 QUICK = ("dim=8", "rows.max_len=6", "rows.batch=32", "fit.precision=float32", "fit.average=.9")
 RECIPE = {"set": QUICK, "epochs": 3}
@@ -126,6 +128,29 @@ def test_nothing_is_written_when_something_was_misspelt(data: Path, tmp_path: Pa
     with pytest.raises(RecipeError, match="did you mean sasrec"):
         Run.train("sasrek", data, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_starts_from_another_run_or_from_a_recipe_trained_first(data: Path, tmp_path: Path) -> None:
+    first = Run.train("sasrec", data, tmp_path / "first", set=QUICK, epochs=1)
+    told = (*QUICK, "fit.lr=1e-30", f"start_from={first.path}")
+    same = Run.train("sasrec", data, tmp_path / "same", set=told, epochs=1)
+    mine, theirs = (each.model.state_dict() for each in (first, same))
+    assert all(torch.allclose(mine[name], theirs[name], atol=1e-6) for name in mine)
+    beside = tmp_path / "mine.py"
+    beside.write_text(Path(sasrec.__file__).read_text().replace("from ..", "from twoview."))
+    beside.write_text(beside.read_text().replace("from .base", "from twoview.models.base"))
+    (tmp_path / "recipes" / "mine").mkdir(parents=True)
+    quick = "dim = 8\n[rows]\nmax_len = 6\n[fit]\nepochs = 1\n"
+    (tmp_path / "recipes" / "mine" / "before.toml").write_text(quick)
+    (tmp_path / "recipes" / "mine" / "after.toml").write_text('start_from = "before"\n' + quick)
+    Run.train(str(beside), data, tmp_path / "run", recipe="after")
+    assert Folder(tmp_path / "run" / "before").finished
+    assert [folder.path for folder in folders(tmp_path)] == [
+        tmp_path / name for name in ("first", "run", "same")
+    ]
+    with pytest.raises(RecipeError, match="has no recipe"):
+        Run.train("sasrec", data, tmp_path / "wrong", set=("start_from=nothing",))
+    assert not (tmp_path / "wrong").exists()
 
 
 def test_seeds_and_settings_get_folders_of_their_own(data: Path, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ class _Whole(torch.autograd.Function):
         chances = torch.softmax(scores, dim=1, dtype=dtype)  # [T, I]
         del scores
         losses = behind - chances.amax(1, keepdim=True).float().log()  # the largest chance never vanishes
-        chances.scatter_(1, target, chances.gather(1, target) - 1)
+        own = (torch.arange(len(states), device=states.device), target[:, 0])
+        chances.index_put_(own, chances[own] - 1)  # a scatter would copy the whole of it
         ctx.save_for_backward(states, table, chances, asked)
         return torch.where(asked[:, None], losses, 0.0).sum()
 

@@ -76,11 +76,14 @@ def _answer(run: Run, question: Question) -> Answer:
         counter.excluding(ids_in(question.barred))
     if question.items is not None:
         chosen = [item.strip() for item in question.items.split(",") if item.strip()]
-        return _list(f"{run.path}, after {', '.join(chosen)}", counter.for_items(chosen, question.k))
+        return _list(
+            f"{run.path}, after {', '.join(counter.named(chosen))}", counter.for_items(chosen, question.k)
+        )
     log = asked_log(run, question.data)
     if question.user is not None:
         ((_, items),) = counter.for_users(log, [question.user], question.k)
-        return _list(f"{run.path}, for {question.user}", items)
+        chose = ", ".join(counter.lately(log, question.user))
+        return _list(f"{run.path}, for {question.user}, who lately chose {chose}", items)
     assert question.out is not None
     everybody = [user for user, n in zip(log.user_ids, log.lengths.tolist(), strict=True) if n]
     users = everybody if question.users == "all" else ids_in(Path(str(question.users)))

@@ -161,6 +161,9 @@ def folders(path: Path) -> list[Folder]:
     if (path / CARD).is_file() and (path / RECIPE).is_file():
         return [Folder(path)]
     below = sorted(card.parent for card in path.rglob(CARD) if (card.parent / RECIPE).is_file())
+    below = [
+        each for each in below if not (each.parent / RECIPE).is_file()
+    ]  # what a run started from is its own
     if not below:
         Folder(path)._wanted(CARD)
     return [Folder(each) for each in below]

@@ -78,6 +78,14 @@ def plans(model: str, source_md5: str, told: How) -> tuple[list[tuple[str, Plan]
     return found, sentence
 
 
+def plan_before(plan: Plan) -> Plan:
+    """What is trained first where a recipe starts from another recipe of the same model."""
+    names = recipe_names(str(plan.recipe.start_from))
+    told = [amendments(recipe_file(plan.file.recipes, plan.file.name, name)) for name in names]
+    recipe = resolved(plan.file.form, SECTIONS, *told)
+    return Plan(plan.file, recipe, "+".join(names), "", plan.seed, plan.how)
+
+
 def planned_again(card: dict[str, Any], recipe: Amendment, model: str | None = None) -> Plan:
     """The plan of a run from its own folder; a user's model file is named again."""
     if not card["own_model"] and model is None:

@@ -73,6 +73,16 @@ class Counter:
         log = Log(offsets=offsets, items=chosen, times=None, user_ids=["?"], item_ids=self.ids)
         return self._best(log, np.array([0]), np.array([-1]), k)[0]
 
+    def named(self, items: Sequence[str]) -> list[str]:
+        """The titles of items, or their ids where they have none."""
+        return [self.titles[self.number[item]] or item if item in self.number else item for item in items]
+
+    def lately(self, log: Log, user: str, n: int = 3) -> list[str]:
+        """The newest things that a user of the log chose, oldest first, by title."""
+        u = list(log.user_ids).index(user)
+        newest = log.items[log.offsets[u] : log.offsets[u + 1]][-n:]
+        return self.named([log.item_ids[i] for i in newest])
+
     def for_users(self, log: Log, users: Sequence[str], k: int) -> Iterator[tuple[str, list[Recommended]]]:
         """The k best for each user of a log, after all events of theirs."""
         known = self.matched(log)

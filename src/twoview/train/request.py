@@ -1,6 +1,7 @@
 """What `twoview train` asks for: a new run, or one to go on with; each done is told in a line."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +13,50 @@ from .told import MakeTeller
 from .training import resume_all, train_all
 
 
-def requested(
-    model: str,
-    data: Path | None,
-    out: Path | None,
-    *,
-    resume: Path | None,
-    own: str | None,
-    teller: MakeTeller,
-    told: Mapping[str, Any],
-) -> Iterator[str]:
-    """Trains what is wanted, and says of each run what it is worth; an interruption says how to go on."""
-    if resume is None and not (model and data and out):
-        missing = [name for name, came in (("MODEL", model), ("DATA", data), ("--out", out)) if not came]
-        raise RunError(f"train wants MODEL DATA --out RUN, or --resume RUN; {', '.join(missing)} is missing")
-    path = resume or out
-    assert path is not None
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which model on which data into which folder; or which run to go on with."""
+
+    model: str
+    data: Path | None
+    out: Path | None
+    resume: Path | None
+    own: str | None  # the file of a user's model, for a run that goes on
+    told: Mapping[str, Any]  # how to train
+
+    def __post_init__(self) -> None:
+        wanted = (("MODEL", self.model), ("DATA", self.data), ("--out", self.out))
+        missing = [name for name, came in wanted if not came]
+        if missing and self.resume is None:
+            verb = "is" if len(missing) == 1 else "are"
+            raise RunError(
+                f"train wants MODEL DATA --out RUN, or --resume RUN; {', '.join(missing)} {verb} missing"
+            )
+
+
+def answered(request: Request, teller: MakeTeller) -> Iterator[str]:
+    """Trains what is wanted, a line for each run done; an interruption says how to go on."""
+    path = request.resume or request.out or Path()
     try:
-        if resume is not None:
-            done = list(resume_all(resume, data=data, model=own, teller=teller))
-            yield from map(outcome, done)
-            if not done:
-                yield f"{resume}: {len(folders(resume))} finished, nothing to go on with"
-            return
-        assert data is not None and out is not None
-        for each in train_all(model, Log.open(data), out, data=data, teller=teller, **told):
-            yield outcome(each)
+        yield from _resumed(path, request, teller) if request.resume else _trained(path, request, teller)
     except KeyboardInterrupt:
         if not path.exists():
             raise
         raise Interrupted(f"interrupted; `twoview train --resume {path}` goes on") from None
+
+
+def _trained(out: Path, request: Request, teller: MakeTeller) -> Iterator[str]:
+    log = Log.open(request.data or Path())
+    for each in train_all(request.model, log, out, data=request.data, teller=teller, **request.told):
+        yield outcome(each)
+
+
+def _resumed(path: Path, request: Request, teller: MakeTeller) -> Iterator[str]:
+    left = [folder for folder in folders(path) if not folder.finished]
+    if not left:
+        yield f"{path}: {len(folders(path))} finished, nothing to go on with"
+    for each in resume_all(path, data=request.data, model=request.own, teller=teller):
+        yield outcome(each)
 
 
 def outcome(path: Path) -> str:

@@ -21,9 +21,9 @@ from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
 from ..models.base import Facts, Model
 from ..types import Recommender
 from .fit import Fit, Progress, Validate
-from .folder import RECIPE, STATE, WEIGHTS, Folder, folders, make_room
+from .folder import CARD, RECIPE, STATE, WEIGHTS, Folder, folders, make_room
 from .machine import machine, versions
-from .plan import Plan, device_of, how, planned_again, plans
+from .plan import Plan, device_of, how, plan_before, planned_again, plans
 from .told import MakeTeller, Teller
 
 SELECTED_BY = "ndcg@20"
@@ -74,6 +74,9 @@ class Making:
         self.facts = Facts.of(parts.train, plan.recipe.rows.max_len)
         self.model = built(plan, self.facts).to(self.device)
         self.told: dict[str, float] = {}  # the last validation
+        start = plan.recipe.start_from
+        recipe_first = start is not None and not Folder(Path(start)).has(CARD)
+        self.before = Making(plan_before(plan), parts, path / "before") if recipe_first else None
 
     def begin(self, log: Log, data: Path | None) -> None:
         """The folder with all that is known before training."""
@@ -97,6 +100,7 @@ class Making:
     def finish(self, teller: Teller) -> None:
         """Trains from where the folder is, then measures once."""
         started = time.perf_counter()
+        self._start(teller)
         fit = self._fit()
         started -= self._restored(fit)
         saved = time.monotonic()
@@ -120,6 +124,26 @@ class Making:
         }
         self.folder.write_card(self.folder.card() | done)
         (self.folder.path / STATE).unlink(missing_ok=True)
+
+    def _start(self, teller: Teller) -> None:
+        """Another run's weights, or those of a recipe trained first, where the recipe starts there."""
+        start = self.plan.recipe.start_from
+        if start is None:
+            return
+        folder = self.before.done(self.parts.valid.log, teller) if self.before else Folder(Path(start))
+        own, weights = self.model.state_dict(), folder.tensors(WEIGHTS)[0]
+        fitting = {k: tensor for k, tensor in weights.items() if k in own and own[k].shape == tensor.shape}
+        if not fitting:
+            raise RunError(f"{self.plan.file.name} wants to start from {start}, but no weight of it fits")
+        self.model.load_state_dict(fitting, strict=False)
+
+    def done(self, log: Log, teller: Teller) -> Folder:
+        """The folder, after whatever was still to do."""
+        if not self.folder.has(CARD):
+            self.begin(log, None)
+        if not self.folder.finished:
+            self.finish(teller)
+        return self.folder
 
     def _fit(self) -> Fit:
         """A training at its very beginning, all its randomness seeded."""
