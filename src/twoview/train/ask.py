@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
 
 from ..error import DataError, RunError
@@ -46,14 +47,14 @@ class Answer:
     json: dict[str, Any]
     items: Sequence[Recommended] = field(default=())
 
-    def drawn(self) -> Table | str:
+    def drawn(self) -> Group | str:
         """For a terminal."""
         if not self.items:
             return self.title
-        table = Table("", "item", "title", "score", title=self.title, title_justify="left", box=None)
+        table = Table("", "item", "title", "score", box=None)
         for place, each in enumerate(self.items, start=1):
             table.add_row(str(place), each.id, each.title, f"{each.score:.3f}")
-        return table
+        return Group(self.title, table)
 
 
 def answers(path: Path, question: Question, model: str | None) -> list[Answer]:
