@@ -251,13 +251,14 @@ def test_any_draws_a_view_for_each_history_alike() -> None:
 
 @every_view
 def test_a_view_of_a_view_is_a_view(view) -> None:
-    cropped = seen(Crop(0.5))
+    cropped = seen(Crop(0.5), seen(Mask(0.5), seed=2))
     again = seen(view, cropped, seed=1)
     for items, own in zip(each(again, "items"), each(cropped, "items"), strict=True):
         assert items and not Counter(items) - Counter(own)
     history = again.history
     assert torch.equal(history.owner.flatten()[history.newest], torch.arange(history.n_histories))
     assert (history.position.flatten()[history.newest] == 0).all()
+    assert not history.hidden[~history.real].any()
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1])

@@ -38,6 +38,7 @@ class Counter(Model):
         self.prepared.append(epoch)
 
     def loss(self, batch: Batch, step: Tensor) -> Terms:
+        assert self.training
         return {"fall": -self.weight}
 
     def score(self, history: History, /) -> Tensor:
@@ -193,6 +194,17 @@ def test_phases_alternate_by_their_steps_whatever_an_epoch_s_length() -> None:
     assert (model.weight.item(), model.other.item()) == (6.0, 6.0)
     assert ["b" in record for record in records] == [True, True, True, True]
     assert ["a" in record for record in records] == [True, True, True, True]
+
+
+def test_one_phase_has_its_turn_once_and_for_good() -> None:
+    class OnePhase(TwoPhases):
+        @property
+        def phases(self) -> tuple[Phase, ...]:
+            return super().phases[:1]
+
+    model = OnePhase()
+    finished(fit_of(model, epochs=2))
+    assert model.said == ["a comes", *(f"a {step}" for step in range(6))]
 
 
 def test_a_model_that_learns_nothing_is_prepared_and_judged_once() -> None:

@@ -66,7 +66,7 @@ class Config(Part):
 class ContrastVAE(SequenceModel):
     """See the module."""
 
-    claims = Claims(causal=True, ordered=True, stackable=True)
+    claims = Claims(causal=True, ordered=True)
 
     def __init__(self, config: Config, facts: Facts) -> None:
         super().__init__(config, facts)

@@ -42,7 +42,7 @@ class Config(Part):
 class SASRec(SequenceModel):
     """See the module."""
 
-    claims = Claims(causal=True, ordered=True, stackable=True)
+    claims = Claims(causal=True, ordered=True)
 
     def __init__(self, config: Config, facts: Facts) -> None:
         super().__init__(config, facts)

@@ -6,8 +6,7 @@ from typing import Any
 
 from ..evaluate.compare import Entry
 from ..evaluate.protocol import Card
-from .folder import RECIPE, Folder, folders
-from .run import finished_card
+from .folder import RECIPE, Folder, counted, finished_card, folders
 
 Told = tuple[str, ...]
 
@@ -24,10 +23,11 @@ def entries(paths: Sequence[Path], split: str = "test") -> list[Entry]:
             name=names[setting],
             model=card["model"],
             seed=card["seed"],
-            card=Card(**card["protocol"][split]),
+            card=Card(**counted(folder, split)),
             data_md5=card["data"]["md5"],
             ranks=folder.array(f"ranks_{split}.npy"),
             cases=folder.array(f"cases_{split}.npy"),
+            path=str(folder.path),
         )
         for setting, folder, card in zip(told, found, cards, strict=True)
     ]

@@ -13,16 +13,17 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
 
 from ..data.column import Ints
 from ..data.store import lines_of
-from ..error import RunError
+from ..error import ProtocolError, RunError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 RECIPE, CARD, STORY, WEIGHTS, STATE = (
     "recipe.toml",
@@ -73,8 +74,10 @@ class Folder:
             np.save(file, array, allow_pickle=False)
 
     def write_tensors(
-        self, name: str, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None
+        self, name: str, tensors: "Mapping[str, Tensor]", notes: Mapping[str, str] | None = None
     ) -> None:
+        from safetensors.torch import save_file  # torch: what only reads a run does without
+
         plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         with beside(self.path / name) as part:
             save_file(plain, part, metadata=dict(notes) if notes else None)
@@ -125,7 +128,7 @@ class Folder:
             raise RunError(f"{path} is no whole array: {' '.join(str(error).split())}") from error
         return array
 
-    def tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    def tensors(self, name: str) -> "tuple[dict[str, Tensor], dict[str, str]]":
         """The tensors of a file and its notes."""
         path = self._wanted(name)
         try:
@@ -167,3 +170,23 @@ def folders(path: Path) -> list[Folder]:
     if not below:
         Folder(path)._wanted(CARD)
     return [Folder(each) for each in below]
+
+
+def finished_card(folder: Folder) -> dict[str, Any]:
+    """The card of a run that is done."""
+    card = folder.card()
+    if not card.get("finished"):
+        raise RunError(
+            f"{folder.path} is not finished; `twoview train --resume {folder.path}` goes on with it"
+        )
+    return card
+
+
+def counted(folder: Folder, split: str) -> dict[str, Any]:
+    """How a finished run counted a split, as its card says."""
+    card = finished_card(folder)
+    if split not in card["protocol"]:
+        protocol = card["how"]["protocol"]
+        raise ProtocolError(f"{folder.path} asked nothing in {split}; it was trained under {protocol}")
+    told: dict[str, Any] = card["protocol"][split]
+    return told

@@ -8,9 +8,9 @@ from typing import Any
 from ..data.log import Log
 from ..error import Interrupted, ProtocolError, RunError
 from .folder import Folder, folders
+from .group import resume_all, train_all
 from .run import evaluation
-from .told import MakeTeller
-from .training import resume_all, train_all
+from .told import Voice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,28 +34,28 @@ class Request:
             )
 
 
-def answered(request: Request, teller: MakeTeller) -> Iterator[str]:
+def answered(request: Request, voice: Voice) -> Iterator[str]:
     """Trains what is wanted, a line for each run done; an interruption says how to go on."""
     path = request.resume or request.out or Path()
     try:
-        yield from _resumed(path, request, teller) if request.resume else _trained(path, request, teller)
+        yield from _resumed(path, request, voice) if request.resume else _trained(path, request, voice)
     except KeyboardInterrupt:
         if not path.exists():
             raise
         raise Interrupted(f"interrupted; `twoview train --resume {path}` goes on") from None
 
 
-def _trained(out: Path, request: Request, teller: MakeTeller) -> Iterator[str]:
+def _trained(out: Path, request: Request, voice: Voice) -> Iterator[str]:
     log = Log.open(request.data or Path())
-    for each in train_all(request.model, log, out, data=request.data, teller=teller, **request.told):
+    for each in train_all(request.model, log, out, data=request.data, voice=voice, **request.told):
         yield outcome(each)
 
 
-def _resumed(path: Path, request: Request, teller: MakeTeller) -> Iterator[str]:
+def _resumed(path: Path, request: Request, voice: Voice) -> Iterator[str]:
     left = [folder for folder in folders(path) if not folder.finished]
     if not left:
         yield f"{path}: {len(folders(path))} finished, nothing to go on with"
-    for each in resume_all(path, data=request.data, model=request.own, teller=teller):
+    for each in resume_all(path, data=request.data, model=request.own, voice=voice):
         yield outcome(each)
 
 

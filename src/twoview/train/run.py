@@ -8,15 +8,16 @@ from rich.table import Table
 from torch import Tensor
 
 from ..data.log import Log
-from ..error import ProtocolError, RunError
+from ..error import RunError
 from ..evaluate.metrics import CUTOFFS, metrics
 from ..evaluate.protocol import Card
 from ..models.base import Facts, Model
-from .folder import WEIGHTS, Folder
+from .folder import WEIGHTS, Folder, counted, finished_card
+from .group import resume_all, train_all
 from .plan import Plan, planned_again
 from .recommend import Counter, Recommended, asked_log
-from .told import MakeTeller, quiet
-from .training import built, resume_all, train_all
+from .told import QUIET, Voice
+from .training import built
 
 
 class Run:
@@ -36,7 +37,7 @@ class Run:
         log: Log | str | Path,
         out: str | Path | None = None,
         *,
-        teller: MakeTeller = quiet,
+        voice: Voice = QUIET,
         **told: Any,
     ) -> Self:
         """Trains a model on a log or a prepared folder; of several seeds or settings the last comes back.
@@ -46,13 +47,13 @@ class Run:
         data = None if isinstance(log, Log) else Path(log)
         known = log if isinstance(log, Log) else Log.open(log)
         out = Path(out or f"runs/{Path(model).stem}")
-        *_, last = train_all(model, known, out, data=data, teller=teller, **told)
+        *_, last = train_all(model, known, out, data=data, voice=voice, **told)
         return cls.open(last, model=model if model.endswith(".py") else None)
 
     @classmethod
     def resume(cls, path: str | Path, *, data: Path | None = None, model: str | None = None) -> list[Self]:
         """Goes on with every unfinished run at or below a folder."""
-        done = list(resume_all(Path(path), data=data, model=model, teller=quiet))
+        done = list(resume_all(Path(path), data=data, model=model, voice=QUIET))
         return [cls.open(each, model=model) for each in done]
 
     @classmethod
@@ -97,25 +98,12 @@ class Run:
         return evaluation(self.folder, split)
 
 
-def finished_card(folder: Folder) -> dict[str, Any]:
-    """The card of a run that is done."""
-    card = folder.card()
-    if not card.get("finished"):
-        raise RunError(
-            f"{folder.path} is not finished; `twoview train --resume {folder.path}` goes on with it"
-        )
-    return card
-
-
 def evaluation(folder: Folder, split: str = "test") -> dict[str, Any]:
     """A run's metrics from its saved ranks: no model, no data."""
-    card = finished_card(folder)
-    if split not in card["protocol"]:
-        protocol = card["how"]["protocol"]
-        raise ProtocolError(f"{folder.path} asked nothing in {split}; it was trained under {protocol}")
+    protocol = counted(folder, split)
     found = metrics(folder.array(f"ranks_{split}.npy"), folder.array(f"cases_{split}.npy"))
-    counted = card["protocol"][split]
-    return {"run": str(folder.path), "model": card["model"], "protocol": counted, "metrics": found}
+    model = folder.card()["model"]
+    return {"run": str(folder.path), "model": model, "protocol": protocol, "metrics": found}
 
 
 def drawn(found: Mapping[str, Any]) -> Table:

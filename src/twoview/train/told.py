@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -81,4 +82,23 @@ def speaking(title: str, epochs: int) -> Teller:
     return Bar(title, epochs, console) if console.is_terminal else Lines(title, epochs, console)
 
 
-MakeTeller = Callable[[str, int], Teller]  # what is trained, for how many epochs
+Said = Callable[[Path, str], None]  # which run, and what its process said
+
+
+def aloud(path: Path, line: str) -> None:
+    """A line of a process of its own, on standard error."""
+    Console(stderr=True).print(f"{path.name}  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def unheard(path: Path, line: str) -> None:
+    """Nothing is said."""
+
+
+class Voice(NamedTuple):
+    """How runs are told of: those of this process, and those of others."""
+
+    of_run: Callable[[str, int], Teller]  # what is trained, for how many epochs
+    of_process: Said
+
+
+QUIET, SPEAKING = Voice(quiet, unheard), Voice(speaking, aloud)

@@ -1,10 +1,9 @@
-"""From a plan and a log to a finished run folder, written as it goes, resumed to the same weights.
+"""From a plan and a split to a finished run folder, written as it goes, resumed to the same weights.
 
 plan + log -> split -> model, rows -> epochs -> selected weights -> ranks -> folder
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,56 +12,21 @@ import torch
 
 from ..data.log import Log
 from ..data.rows import Rows
-from ..data.split import Cases, Split, split
-from ..error import ProtocolError, RecipeError, RunError
+from ..data.split import Cases, Split
+from ..error import RecipeError, RunError
 from ..evaluate.metrics import metrics
 from ..evaluate.protocol import card as protocol_card
 from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
 from ..models.base import Facts, Model
 from ..types import Recommender
 from .fit import Fit, Progress, Validate
-from .folder import CARD, RECIPE, STATE, WEIGHTS, Folder, folders, make_room
+from .folder import CARD, RECIPE, STATE, WEIGHTS, Folder
 from .machine import machine, versions
-from .plan import Plan, device_of, how, plan_before, planned_again, plans
-from .told import MakeTeller, Teller
+from .plan import Plan, device_of, plan_before
+from .told import Teller
 
 SELECTED_BY = "ndcg@20"
 TOLD = ("recall@20", "ndcg@20", "recall@40", "ndcg@40", "mrr")  # of each validation, in the story
-
-
-def train_all(
-    model: str, log: Log, out: Path, *, data: Path | None, teller: MakeTeller, **told: Any
-) -> Iterator[Path]:
-    """Trains every seed and setting that is asked for, in turn; the folder of each when it is done."""
-    wanted = how(**told)
-    found, sentence = plans(model, log.source_md5, wanted)
-    device_of(wanted.device)
-    parts = answerable(split(log, wanted.protocol), found[0][1])
-    makings = [Making(plan, parts, out / below) for below, plan in found]
-    make_room(out, force=wanted.force)
-    for making, (below, plan) in zip(makings, found, strict=True):
-        making.begin(log, data)
-        with teller(
-            " ".join(filter(None, [plan.file.name, below, sentence])), plan.recipe.fit.epochs
-        ) as told_of:
-            making.finish(told_of)
-        yield making.folder.path
-
-
-def resume_all(path: Path, *, data: Path | None, model: str | None, teller: MakeTeller) -> Iterator[Path]:
-    """Goes on with every unfinished run at or below a folder; finished ones are left alone."""
-    for folder in folders(path):
-        card = folder.card()
-        if card["finished"]:
-            continue
-        log = Log.open(data_folder(card, data))
-        if log.arrays_md5 != card["data"]["md5"]:
-            raise RunError(f"{folder.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
-        plan = planned_again(card, folder.recipe(), model)
-        making = Making(plan, split(log, plan.how.protocol), folder.path)
-        with teller(f"{plan.file.name}, resumed", plan.recipe.fit.epochs) as told_of:
-            making.finish(told_of)
-        yield folder.path
 
 
 class Making:
@@ -78,7 +42,7 @@ class Making:
         recipe_first = start is not None and not Folder(Path(start)).has(CARD)
         self.before = Making(plan_before(plan), parts, path / "before") if recipe_first else None
 
-    def begin(self, log: Log, data: Path | None) -> None:
+    def begin(self, log: Log, data: Path | None, *, threads: int) -> None:
         """The folder with all that is known before training."""
         self.folder.path.mkdir(parents=True, exist_ok=True)
         self.folder.write_text(RECIPE, self.plan.recipe.to_toml())
@@ -92,7 +56,7 @@ class Making:
             "facts": asdict(self.facts),
             "data": source | {"source_md5": log.source_md5},
             "versions": versions(),
-            "machine": machine(self.device),
+            "machine": machine(self.device) | {"threads": threads},
             "seconds": 0.0,
         }
         self.folder.write_card(known)
@@ -100,6 +64,7 @@ class Making:
     def finish(self, teller: Teller) -> None:
         """Trains from where the folder is, then measures once."""
         started = time.perf_counter()
+        torch.set_num_threads(self.folder.card()["machine"]["threads"])
         self._start(teller)
         fit = self._fit()
         started -= self._restored(fit)
@@ -140,7 +105,7 @@ class Making:
     def done(self, log: Log, teller: Teller) -> Folder:
         """The folder, after whatever was still to do."""
         if not self.folder.has(CARD):
-            self.begin(log, None)
+            self.begin(log, None, threads=torch.get_num_threads())
         if not self.folder.finished:
             self.finish(teller)
         return self.folder
@@ -203,15 +168,6 @@ def built(plan: Plan, facts: Facts) -> Model:
             return plan.file.model(plan.recipe.model, facts)
         except ValueError as error:
             raise RecipeError(f"{plan.file.name} cannot be built: {error}") from error
-
-
-def answerable(parts: Split, plan: Plan) -> Split:
-    """The split, unless it asks for users whom the model cannot answer."""
-    strangers = sum(int((~cases.known).sum()) for cases in parts.held.values())
-    if strangers and not plan.file.model.claims.folds_in:
-        name = plan.file.name
-        raise ProtocolError(f"{name} knows trained users alone; {parts.protocol} asks for {strangers} others")
-    return parts
 
 
 def data_folder(card: dict[str, Any], given: Path | None) -> Path:
