@@ -159,7 +159,7 @@ def test_a_split_by_name_has_something_to_train_on_and_to_ask(users, protocol: s
     [
         ([[(0, 1), (1, 2)]] * 5, "leave-one-out", "at least three events; of 5 users nobody has them"),
         ([[(3, 1), (3, 2), (3, 3)]], "temporal", "leaves nothing to train on"),
-        ([[(time, 1)] for time in range(10)], "temporal", "leaves 0 cases to validate and 0 to test"),
+        ([[(time, 1)] for time in range(10)], "temporal", "0 validate and 0 test"),
         (
             [[(0, 1), (1, 2), (2, 3)]],
             "loo",
