@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twoview.error import ProtocolError, RecipeError
-from twoview.evaluate.metrics import CUTOFFS, METRICS, metrics, per_user
+from twoview.evaluate.metrics import CUTOFFS, METRICS, means, metrics, mrr, per_user, plainly, worth
 
 #                  first   fifth   first or second   beyond    9th to 12th   a user of two cases
 SIX = np.array([[0, 0], [4, 0], [0, 1], [40, 0], [8, 3], [0, 0], [19, 0]])
@@ -99,6 +99,16 @@ def test_a_user_of_many_cases_counts_as_one() -> None:
     cases = one_each(10)
     cases[:9, 0] = 5
     assert metrics(ranks, cases)["recall@20"] == 0.5
+
+
+def test_a_reciprocal_place_can_be_cut_off() -> None:
+    assert mrr(SIX, k=10) == pytest.approx([1, 0.2, 0.75, 0, (1 / 9 + 1 / 10) / 4, 1, 0])
+    assert mrr(SIX, k=1) == pytest.approx(METRICS["recall@1"](SIX))
+
+
+def test_metrics_are_the_means_of_what_each_case_is_worth() -> None:
+    assert means(worth(SIX), CASES) == metrics(SIX, CASES)
+    assert plainly(SIX, CASES, 50).keys() == METRICS.keys()
 
 
 def test_nothing_to_measure_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from twoview.data.log import Log
 from twoview.data.split import everything, leave_one_out
 from twoview.error import ProtocolError
-from twoview.evaluate.protocol import Card, card, refuse_mixed, repeats
+from twoview.evaluate.protocol import CONVENTIONS, Card, card, refuse_mixed, repeats
 
 HISTORIES = [[0, 1, 0], [1, 2, 1, 2, 1], [0, 1, 2, 3], [4, 4], [1]]
 OTHER = {
@@ -18,6 +18,7 @@ OTHER = {
     "candidates": 9,
     "seen": "kept",
     "ties": "first",
+    "convention": "recbole",
     "users": 9,
     "cases": 9,
     "repeated": 0.9,
@@ -47,6 +48,7 @@ def test_the_card_counts_cases_targets_and_what_was_left_out() -> None:
         "candidates": 5,
         "seen": "removed",
         "ties": "shared",
+        "convention": "ours",
         "users": 3,
         "cases": 3,
         "repeated": 2 / 3,
@@ -80,6 +82,12 @@ def test_the_printed_card_says_all_that_it_holds() -> None:
 
 def test_nothing_left_out_is_said_in_a_word() -> None:
     assert "left out    nothing" in replace(this_card(), left_out={"later events": 0}).lines()
+
+
+def test_a_card_of_another_convention_says_whose_it_is_and_what_that_does() -> None:
+    for name, told in CONVENTIONS.items():
+        text = "\n".join(replace(this_card(), convention=name).lines())
+        assert (f"counted as  {name}, never beside ours: {told}" in text) == (name != "ours")
 
 
 def test_a_card_survives_json() -> None:

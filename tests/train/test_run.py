@@ -23,7 +23,7 @@ from twoview.train.folder import Folder, folders
 QUICK = ("dim=8", "rows.max_len=6", "rows.batch=32", "fit.precision=float32", "fit.average=.9")
 RECIPE = {"set": QUICK, "epochs": 3}
 FILES = {"card.json", "cases_test.npy", "cases_valid.npy", "items.txt", "ranks_test.npy", "ranks_valid.npy"}
-FILES |= {"recipe.toml", "story.jsonl", "weights.safetensors"}
+FILES |= {"examples.json", "recipe.toml", "story.jsonl", "weights.safetensors"}
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,8 @@ def information(mean: Tensor, log_var: Tensor, *, seed: int = 0, batch: int = BA
     """
     mean, log_var = mean.double(), log_var.double()
     z = drawn(mean, log_var, seed)
-    parts = [part.split(batch) for part in (z, mean, log_var)]
+    n_batches = math.ceil(len(z) / batch)
+    parts = [part.tensor_split(n_batches) for part in (z, mean, log_var)]
     log_q = torch.cat([log_aggregate(*some) for some in zip(*parts, strict=True)])  # [C]
     own = gaussian_log_density(z, mean, log_var).sum(1)
     prior = gaussian_log_density(z, torch.zeros_like(z), torch.zeros_like(z)).sum(1)

@@ -40,7 +40,7 @@ class Posteriors:
         return torch.cat(mean), torch.cat(log_var)
 
     def kl(self) -> dict[str, Any]:
-        """Nats from the prior: of a mean place, of each dimension, of each position counted from the newest."""
+        """Nats from the prior, a mean over places: in all, by dimension, by position from the newest."""
         n_places = self.places.sum()
         return {
             "total": float(self.by_dimension.sum() / n_places),

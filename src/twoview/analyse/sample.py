@@ -12,7 +12,7 @@ from ..error import ProtocolError
 from ..evaluate.ranks import SEEN, Questions, cases_table
 from ..train.recommend import Counter
 from ..train.run import Run
-from ..train.training import answerable, data_folder
+from ..train.training import data_folder
 
 HISTORIES, PLACES = 4096, 1 << 16  # looked at, at most
 
@@ -41,9 +41,10 @@ def sample(run: Run, data: Path | Log | None = None, *, seed: int = 0) -> Sample
     known = Counter(run).matched(log)
     parts = split(known, run.plan.how.protocol)
     held = parts if len(parts.valid) else split(known, "leave-one-out")
-    if not own:
-        held = replace(held, valid=_strangers(held.valid), test=_strangers(held.test))
-    every = answerable(held, run.plan).valid
+    every = held.valid if own else _strangers(held.valid)
+    if not every.known.all() and not run.plan.file.model.claims.folds_in:
+        n = int((~every.known).sum())
+        raise ProtocolError(f"{run.plan.file.name} knows trained users alone; the data asks for {n} others")
     max_len, room = run.plan.recipe.rows.max_len, run.model.room
     some = chosen(every, max_len, seed)
     trained = np.bincount(parts.train.items, minlength=known.n_items)

@@ -1,5 +1,6 @@
 """How rows fill their space: how many directions they use and how evenly they lie on the sphere."""
 
+import math
 from typing import Any
 
 import torch
@@ -17,10 +18,12 @@ def effective_rank(rows: Tensor) -> float:
     Roy, Vetterli, EUSIPCO 2007
     """
     rows = rows.double()
+    if not bool(rows.isfinite().all()):
+        return math.nan
     squares = torch.linalg.eigvalsh(rows.T @ rows).clamp_min(0.0)  # [D]
     values = torch.where(squares > 1e-12 * squares.max(), squares, 0.0).sqrt()  # beyond it is rounding
     if not values.sum() > 0:
-        return 0.0 if bool(rows.isfinite().all()) else float("nan")
+        return 0.0
     return float(torch.special.entr(values / values.sum()).sum().exp())
 
 

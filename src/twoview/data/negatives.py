@@ -5,6 +5,8 @@ number of j with s_j - j <= r: one search in one flat sorted array for all users
 user * (I + 1).
 """
 
+import weakref
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -22,11 +24,15 @@ class Negatives(nn.Module):
     def __init__(self, n_users: int, n_items: int, n_events: int) -> None:
         super().__init__()
         self.n_items = n_items
+        self.remembered: weakref.ref[Log] | None = None
         self.register_buffer("keys", torch.full((n_events,), torch.iinfo(torch.int64).max), persistent=False)
         self.register_buffer("first", torch.zeros(n_users + 1, dtype=torch.int64), persistent=False)
 
     def prepare(self, train: Log) -> None:
-        """Remembers what each user chose."""
+        """Remembers what each user chose; the same log again costs nothing."""
+        if self.remembered is not None and self.remembered() is train:
+            return
+        self.remembered = weakref.ref(train)
         pairs = np.unique(train.owners * train.n_items + train.items)
         users, items = pairs // train.n_items, pairs % train.n_items
         first = np.searchsorted(users, np.arange(train.n_users + 1))

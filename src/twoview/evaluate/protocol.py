@@ -10,6 +10,14 @@ from ..data.split import Cases, Split
 from ..error import ProtocolError
 
 PARTS = ("valid", "test")
+CONVENTIONS = {
+    "ours": "all candidates are ranked",
+    "recbole": "items seen before stay candidates",
+    "released": "items seen before score 0, nothing past place 40 counts; the released model's columns "
+    "of padding and mask would compete as well and cannot be rebuilt",
+    "sampled-100": "the target among 100 others, drawn from all items its user was not shown before: "
+    "the mean over every draw, in closed form",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +29,7 @@ class Card:
     candidates: int  # items ranked for each case, before those seen leave
     seen: str  # removed or kept: what happens to items a user met before
     ties: str = "shared"  # a metric is its mean over random tie-breaking
+    convention: str = "ours"  # or whose way of ranking this imitates
     users: int  # counted, each as much as any other
     cases: int
     repeated: float  # share of targets that their user had met before
@@ -31,9 +40,12 @@ class Card:
     def lines(self) -> list[str]:
         """The card as a reader wants it, a fact a line."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items() if count)
+        ranked = f"candidates  all {self.candidates:,} items; items seen before are {self.seen}"
+        if self.convention != "ours":
+            ranked = f"counted as  {self.convention}, never beside ours: {CONVENTIONS[self.convention]}"
         return [
             f"protocol    {self.protocol}, {self.split}",
-            f"candidates  all {self.candidates:,} items; items seen before are {self.seen}",
+            ranked,
             f"ties        {self.ties}: a metric is its mean over random tie-breaking",
             f"counted     {self.users:,} users, {self.cases:,} cases; mean within a user, then over users",
             f"left out    {reasons or 'nothing'}",

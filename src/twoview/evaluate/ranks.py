@@ -106,7 +106,7 @@ def ranks(model: Recommender, questions: Questions) -> Ints:
     found, finite = [], []
     for chunk in questions:
         scores = _scores(model, chunk, questions.n_items)
-        found.append(_counts(scores, chunk))
+        found.append(counts(scores, chunk))
         ends = torch.stack([scores.amin(), scores.amax()])  # a NaN shows in both
         finite.append(ends.isfinite().all())
     if not bool(torch.stack(finite).all()):
@@ -122,7 +122,7 @@ def _scores(model: Recommender, chunk: Chunk, n_items: int) -> Tensor:
     return scores
 
 
-def _counts(scores: Tensor, chunk: Chunk) -> Tensor:
+def counts(scores: Tensor, chunk: Chunk) -> Tensor:
     """Candidates above each target and level with it: [B, I] -> [B, 2]"""
     own = scores.gather(1, chunk.targets)
     above = (scores > own).sum(1, dtype=torch.int32)  # int32: a third of the time

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
+import torch
+
 from ..error import RunError
 from .told import Said
 
@@ -33,7 +35,7 @@ def cores() -> int:
 
 def threads_each(n_runs: int) -> int:
     """How many threads a run gets when so many are to be done."""
-    return max(1, cores() // max(1, min(n_runs, cores())))
+    return max(1, torch.get_num_threads() // max(1, min(n_runs, cores())))
 
 
 def side_by_side(paths: Sequence[Path], extra: Sequence[str], said: Said) -> Iterator[Path]:

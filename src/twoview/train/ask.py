@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 
 from ..error import DataError, RunError
+from .ensemble import averaged_runs
 from .folder import folders
 from .recommend import Counter, Recommended, asked_log
 from .run import Run
@@ -27,6 +28,7 @@ class Question:
     only: Path | None = None
     barred: Path | None = None
     data: Path | None = None
+    ensemble: bool = False  # whether the runs of each setting answer as one
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -58,14 +60,17 @@ class Answer:
 
 
 def answers(path: Path, question: Question, model: str | None) -> list[Answer]:
-    """Every run at or below the path is asked."""
-    found = folders(path)
-    told = [_answer(Run.open(folder.path, model=model), question) for folder in found]
+    """Every run at or below the path is asked; or every ensemble of them."""
+    if question.ensemble:
+        asked = averaged_runs(path, data=question.data, model=model)
+    else:
+        asked = [Run.open(folder.path, model=model) for folder in folders(path)]
+    told = [_answer(run, question) for run in asked]
     if len(told) == 1:
         return told
     return [
-        Answer(each.title, {"run": str(folder.path), **each.json}, each.items)
-        for folder, each in zip(found, told, strict=True)
+        Answer(each.title, {"run": run.title, **each.json}, each.items)
+        for run, each in zip(asked, told, strict=True)
     ]
 
 
@@ -78,13 +83,13 @@ def _answer(run: Run, question: Question) -> Answer:
     if question.items is not None:
         chosen = [item.strip() for item in question.items.split(",") if item.strip()]
         return _list(
-            f"{run.path}, after {', '.join(counter.named(chosen))}", counter.for_items(chosen, question.k)
+            f"{run.title}, after {', '.join(counter.named(chosen))}", counter.for_items(chosen, question.k)
         )
     log = asked_log(run, question.data)
     if question.user is not None:
         ((_, items),) = counter.for_users(log, [question.user], question.k)
         chose = ", ".join(counter.lately(log, question.user))
-        return _list(f"{run.path}, for {question.user}, who lately chose {chose}", items)
+        return _list(f"{run.title}, for {question.user}, who lately chose {chose}", items)
     assert question.out is not None
     everybody = [user for user, n in zip(log.user_ids, log.lengths.tolist(), strict=True) if n]
     users = everybody if question.users == "all" else ids_in(Path(str(question.users)))

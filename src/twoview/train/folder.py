@@ -4,6 +4,7 @@ recipe.toml           everything the run was told                weights.safeten
 card.json             where, on what, how long, how it counts    ranks_*.npy           [cases, 2] above, tied
 story.jsonl           a line per epoch                           cases_*.npy           [cases, 4]
 items.txt titles.txt  what the item numbers mean                 state.safetensors     while it trains
+memory.safetensors    counts beside the weights, if wanted     examples.json        what a few users see
 """
 
 import json
@@ -25,12 +26,14 @@ from ..error import ProtocolError, RunError
 if TYPE_CHECKING:
     from torch import Tensor
 
-RECIPE, CARD, STORY, WEIGHTS, STATE = (
+RECIPE, CARD, STORY, WEIGHTS, STATE, MEMORY, EXAMPLES = (
     "recipe.toml",
     "card.json",
     "story.jsonl",
     "weights.safetensors",
     "state.safetensors",
+    "memory.safetensors",
+    "examples.json",
 )
 
 
@@ -57,7 +60,9 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return bool(self.card().get("finished"))
+        """Whether nothing is left to do, a memory that is wanted included."""
+        card = self.card()
+        return bool(card.get("finished")) and ("memory" in card or not card["how"].get("memory"))
 
     def write_text(self, name: str, text: str) -> None:
         with beside(self.path / name) as part:

@@ -34,13 +34,13 @@ def resume_all(path: Path, *, data: Path | None, model: str | None, voice: Voice
     makings = []
     for folder in folders(path):
         card = folder.card()
-        if card["finished"]:
+        if folder.finished:
             continue
         log = Log.open(data_folder(card, data))
         if log.arrays_md5 != card["data"]["md5"]:
             raise RunError(f"{folder.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
         plan = planned_again(card, folder.recipe(), model)
-        makings.append(Making(plan, split(log, plan.how.protocol), folder.path))
+        makings.append(Making(plan, answerable(split(log, plan.how.protocol), plan), folder.path))
     yield from finished(makings, "resumed", data, voice)
 
 
@@ -69,4 +69,15 @@ def answerable(parts: Split, plan: Plan) -> Split:
     if strangers and not plan.file.model.claims.folds_in:
         name = plan.file.name
         raise ProtocolError(f"{name} knows trained users alone; {parts.protocol} asks for {strangers} others")
+    if plan.how.memory and not len(parts.valid):
+        raise ProtocolError(f"a memory is weighed on validation cases; {parts.protocol} has none")
     return parts
+
+
+def wants_memory(path: Path) -> None:
+    """Every run at or below a folder has a memory still to come, unless it has one."""
+    cards = [(folder, folder.card()) for folder in folders(path)]
+    if whole := [folder.path for folder, card in cards if card["how"]["protocol"] == "all"]:
+        raise ProtocolError(f"a memory is weighed on validation cases; {whole[0]} has none")
+    for folder, card in cards:
+        folder.write_card(card | {"how": card["how"] | {"memory": True}})

@@ -14,6 +14,7 @@ from ..models import ModelFile, model_file
 from ..recipe import Amendment, Recipe, amendments, completed, recipe_file, recipe_names, resolved, settings
 from .fit import FitConfig
 
+SELECTED_BY = "ndcg@20"  # of validation
 SECTIONS: dict[str, type[Part]] = {"rows": RowsConfig, "fit": FitConfig}
 
 
@@ -29,6 +30,7 @@ class How(Part):
     device: str = "auto"
     epochs: Annotated[int, Field(ge=1)] | None = None  # at most, over the recipe
     state_every: Annotated[float, Field(ge=0)] = 10.0  # seconds between saved states
+    memory: bool = False  # whether a co-occurrence memory is put beside the trained model
     force: bool = False  # whether a run that exists is replaced
 
 
@@ -83,7 +85,8 @@ def plan_before(plan: Plan) -> Plan:
     names = recipe_names(str(plan.recipe.start_from))
     told = [amendments(recipe_file(plan.file.recipes, plan.file.name, name)) for name in names]
     recipe = resolved(plan.file.form, SECTIONS, *told)
-    return Plan(plan.file, recipe, "+".join(names), "", plan.seed, plan.how)
+    how = plan.how.model_copy(update={"memory": False})
+    return Plan(plan.file, recipe, "+".join(names), "", plan.seed, how)
 
 
 def planned_again(card: dict[str, Any], recipe: Amendment, model: str | None = None) -> Plan:

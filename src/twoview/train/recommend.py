@@ -125,7 +125,7 @@ class Counter:
         max_len, room = self.run.plan.recipe.rows.max_len, self.run.model.room
         columns = Columns(log.items, log.times, torch.device("cpu"))
         scores = (
-            self.run.model.score(shown(columns, begin, end, users, max_len=max_len, room=room))
+            self.run.recommender.score(shown(columns, begin, end, users, max_len=max_len, room=room))
             .float()
             .clone()
         )

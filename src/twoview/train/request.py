@@ -8,8 +8,8 @@ from typing import Any
 from ..data.log import Log
 from ..error import Interrupted, ProtocolError, RunError
 from .folder import Folder, folders
-from .group import resume_all, train_all
-from .run import evaluation
+from .group import resume_all, train_all, wants_memory
+from .run import SHOWN, evaluation
 from .told import Voice
 
 
@@ -52,6 +52,8 @@ def _trained(out: Path, request: Request, voice: Voice) -> Iterator[str]:
 
 
 def _resumed(path: Path, request: Request, voice: Voice) -> Iterator[str]:
+    if request.told.get("memory"):
+        wants_memory(path)
     left = [folder for folder in folders(path) if not folder.finished]
     if not left:
         yield f"{path}: {len(folders(path))} finished, nothing to go on with"
@@ -64,10 +66,14 @@ def outcome(path: Path) -> str:
     card = Folder(path).card()
     seconds = f"{card['epochs']} epochs, {card['seconds']:.1f} s"
     try:
-        found = evaluation(Folder(path))["metrics"]
+        found = evaluation(Folder(path))
     except ProtocolError:
         return f"{path}: trained on everything, {seconds}"
-    worth = "  ".join(
-        f"{name} {found[name]:.4f}" for name in ("recall@20", "ndcg@20", "recall@40", "ndcg@40")
-    )
+    worth = _worth(found["metrics"])
+    if "memory" in found:
+        worth += f"; with memory {_worth(found['memory']['metrics'])}"
     return f"{path}: {worth}  (test; best of {card['best_epoch']}, {seconds})"
+
+
+def _worth(found: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {found[name]:.4f}" for name in SHOWN)

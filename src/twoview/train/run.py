@@ -1,23 +1,31 @@
 """A finished run: opened without the data, asked for items, measured from its ranks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import torch
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 
 from ..data.log import Log
 from ..error import RunError
 from ..evaluate.metrics import CUTOFFS, metrics
+from ..evaluate.mixture import Remembering
 from ..evaluate.protocol import Card
 from ..models.base import Facts, Model
+from ..types import Recommender
 from .folder import WEIGHTS, Folder, counted, finished_card
 from .group import resume_all, train_all
+from .memory import reopened
 from .plan import Plan, planned_again
 from .recommend import Counter, Recommended, asked_log
 from .told import QUIET, Voice
 from .training import built
+
+SHOWN = ("recall@20", "ndcg@20", "recall@40", "ndcg@40")
 
 
 class Run:
@@ -25,6 +33,9 @@ class Run:
 
     def __init__(self, folder: Folder, plan: Plan, facts: Facts, model: Model) -> None:
         self.folder, self.plan, self.facts, self.model = folder, plan, facts, model
+        self.title = str(folder.path)
+        self.memory: Model | None = None
+        self.recommender: Recommender = model  # what is asked: the model, or a mixture that it is in
 
     @property
     def path(self) -> Path:
@@ -64,7 +75,18 @@ class Run:
         plan, facts = planned_again(card, folder.recipe(), model), Facts(**card["facts"])
         run = cls(folder, plan, facts, built(plan, facts))
         run._load(folder.tensors(WEIGHTS)[0])
+        if "memory" in card:
+            run.memory, told = reopened(folder, facts), card["memory"]
+            run.recommender = Remembering(
+                run.model, run.memory, told["weight"], temperature=told["temperature"]
+            )
         return run
+
+    def to(self, device: torch.device) -> None:
+        """Brings the run to a device."""
+        self.model.to(device)
+        if self.memory is not None:
+            self.memory.to(device)
 
     def _load(self, weights: dict[str, Tensor]) -> None:
         try:
@@ -101,18 +123,34 @@ class Run:
 def evaluation(folder: Folder, split: str = "test") -> dict[str, Any]:
     """A run's metrics from its saved ranks: no model, no data."""
     protocol = counted(folder, split)
-    found = metrics(folder.array(f"ranks_{split}.npy"), folder.array(f"cases_{split}.npy"))
-    model = folder.card()["model"]
-    return {"run": str(folder.path), "model": model, "protocol": protocol, "metrics": found}
+    card, cases = folder.card(), folder.array(f"cases_{split}.npy")
+    found: dict[str, Any] = {"metrics": metrics(folder.array(f"ranks_{split}.npy"), cases)}
+    if "memory" in card:
+        worth = metrics(folder.array(f"ranks_memory_{split}.npy"), cases)
+        found["memory"] = {"weight": card["memory"]["weight"], "metrics": worth}
+    return {"run": str(folder.path), "model": card["model"], "protocol": protocol, **found}
 
 
-def drawn(found: Mapping[str, Any]) -> Table:
-    """An evaluation for a terminal: a row a cut-off, and under it the card."""
-    table = Table("", "recall", "ndcg", title=f"{found['run']} ({found['model']})", title_justify="left")
+def drawn(found: Mapping[str, Any]) -> Group:
+    """An evaluation for a terminal: a row a cut-off, a row for each mixture it is in, and the card."""
+    seeds, rows = found["protocol"]["seeds"], dict(_worths(found, found["model"]))
+    mean = f", mean of {len(seeds)} seeds" if len(seeds) > 1 else ""
+    table, beside = Table("", "recall", "ndcg"), Table("", *SHOWN)
     for k in CUTOFFS:
         table.add_row(
             f"@{k}", f"{found['metrics'][f'recall@{k}']:.5f}", f"{found['metrics'][f'ndcg@{k}']:.5f}"
         )
     table.add_row("mrr", f"{found['metrics']['mrr']:.5f}", "")
-    table.caption, table.caption_justify = "\n".join(Card(**found["protocol"]).lines()), "left"
-    return table
+    for name, worth in rows.items():
+        beside.add_row(name, *(f"{worth[metric]:.5f}" for metric in SHOWN))
+    title, card = f"{found['run']} ({found['model']}{mean})", "\n".join(Card(**found["protocol"]).lines())
+    return Group(Text(title), table, *[beside][: len(rows) - 1], Text(card))
+
+
+def _worths(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """The metrics of a run, of it with a memory, and of the ensemble it belongs to, by name."""
+    yield name, found["metrics"]
+    if "memory" in found:
+        yield f"{name} with memory (weight {found['memory']['weight']:.2g})", found["memory"]["metrics"]
+    if "ensemble" in found:
+        yield from _worths(found["ensemble"], found["ensemble"]["name"])

@@ -3,6 +3,7 @@
 plan + log -> split -> model, rows -> epochs -> selected weights -> ranks -> folder
 """
 
+import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,13 +20,14 @@ from ..evaluate.protocol import card as protocol_card
 from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
 from ..models.base import Facts, Model
 from ..types import Recommender
+from .example import examples
 from .fit import Fit, Progress, Validate
-from .folder import CARD, RECIPE, STATE, WEIGHTS, Folder
+from .folder import CARD, EXAMPLES, RECIPE, STATE, WEIGHTS, Folder
 from .machine import machine, versions
-from .plan import Plan, device_of, plan_before
+from .memory import remembered
+from .plan import SELECTED_BY, Plan, device_of, plan_before
 from .told import Teller
 
-SELECTED_BY = "ndcg@20"
 TOLD = ("recall@20", "ndcg@20", "recall@40", "ndcg@40", "mrr")  # of each validation, in the story
 
 
@@ -62,9 +64,16 @@ class Making:
         self.folder.write_card(known)
 
     def finish(self, teller: Teller) -> None:
-        """Trains from where the folder is, then measures once."""
+        """Does whatever is still to do: trains from where the folder is, measures once, adds a memory."""
+        card = self.folder.card()
+        torch.set_num_threads(card["machine"]["threads"])
+        if not card["finished"]:
+            self._train(teller)
+        if not self.folder.finished:
+            self._remember()
+
+    def _train(self, teller: Teller) -> None:
         started = time.perf_counter()
-        torch.set_num_threads(self.folder.card()["machine"]["threads"])
         self._start(teller)
         fit = self._fit()
         started -= self._restored(fit)
@@ -79,6 +88,9 @@ class Making:
         self.model.eval()
         self.folder.write_tensors(WEIGHTS, self.model.state_dict())
         cards = self._measured()
+        if len(self.parts.valid):
+            told = examples(self.model, self.parts.valid, self._questions)
+            self.folder.write_text(EXAMPLES, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         done = {
             "finished": True,
             "seconds": time.perf_counter() - started,
@@ -89,6 +101,11 @@ class Making:
         }
         self.folder.write_card(self.folder.card() | done)
         (self.folder.path / STATE).unlink(missing_ok=True)
+
+    def _remember(self) -> None:
+        self.model.load_state_dict(self.folder.tensors(WEIGHTS)[0])
+        found = remembered(self.folder, self.model.eval(), self.parts, self._questions)
+        self.folder.write_card(self.folder.card() | {"memory": found})
 
     def _start(self, teller: Teller) -> None:
         """Another run's weights, or those of a recipe trained first, where the recipe starts there."""
