@@ -6,9 +6,8 @@ for a second view, and the latents of both are pulled together against those of 
 
     loss = sum over branches (-log p(target | z) + beta KL(q(z | view) || N(0, I))) + weight contrast(z, z')
 
-Where we differ: no padding enters any term, a branch is a view and a sampler chosen in the recipe, and any
-likelihood or objective can be taken. `paper` is what the paper defines, `released` what its code does, `best`
-what we found.
+Where we differ: no padding enters any term, a branch is a view and a sampler, and any likelihood or objective
+can be taken. Recipe `paper` is what the paper defines, `released` what its code does, `best` what we found.
 """
 
 from typing import Literal
@@ -75,6 +74,7 @@ class ContrastVAE(SequenceModel):
         self.posterior = config.posterior.build(config.dim)
         self.decoder = Transformer(config.dim, config.decoder, causal)
         self.apply(small_normal)
+        self.embed.begin()
         self.views = nn.ModuleList(branch.view.build() for branch in branches if branch.view)
         self.samplers = Samplers(*(branch.sampler.build() for branch in branches))
         self.sharing = len(branches) // len(self.views)  # branches of one view

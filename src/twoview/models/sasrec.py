@@ -49,6 +49,7 @@ class SASRec(SequenceModel):
         self.embed = Embedding(facts.n_items, facts.max_len, config.dim, config.embedding)
         self.body = Transformer(config.dim, config.transformer, causal)
         self.apply({"glorot": glorot, "normal": small_normal}[config.start])
+        self.embed.begin()
         self.view = config.view.build()
         self.match = config.match.build()
         self.likelihood = config.likelihood.build(facts.n_users, facts.n_items, facts.n_events, facts.max_len)

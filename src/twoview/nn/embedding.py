@@ -1,8 +1,9 @@
 """From a history to a vector per place: what was chosen, how long ago, and a vector for what is hidden."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from ..config import Part
@@ -16,6 +17,9 @@ class EmbeddingConfig(Part):
     dropout: float = 0.5
     norm: Literal["layer", "none"] = "layer"
     scale: bool = False  # item vectors times the square root of their width
+    spread: Annotated[float, Field(gt=0)] | None = (
+        None  # deviation they begin with; none: as other weights do
+    )
     norm_eps: float = 1e-12
 
 
@@ -30,6 +34,13 @@ class Embedding(nn.Module):
         self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.norm == "layer" else nn.Identity()
         self.drop = Dropout(config.dropout)
         self.scale = dim**0.5 if config.scale else 1.0
+        self.spread = config.spread
+
+    def begin(self) -> None:
+        """Draws the tables anew, as wide as the recipe wants them: under cosines a wide one turns slowly."""
+        if self.spread is not None:
+            for table in (self.items.weight, self.positions.weight, self.hidden):
+                nn.init.normal_(table, std=self.spread)
 
     def forward(self, history: History) -> Tensor:
         chosen = torch.where(history.hidden[..., None], self.hidden, self.items(history.items))
