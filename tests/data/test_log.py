@@ -4,6 +4,7 @@ import json
 import resource
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -264,18 +265,21 @@ def test_an_existing_folder_is_refused_and_force_replaces_only_a_log(tmp_path):
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["letters", "log"]
 
 
-@pytest.fixture
+@contextmanager
 def tiny_disk() -> Iterator[None]:
+    """No file grows beyond 600 bytes; around nothing but the call that fails, since pytest may write to a file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path, tiny_disk):
+def test_a_full_disk_leaves_what_was_there(tmp_path):
     folder = tmp_path / "log"
     large = Log.from_columns(np.zeros(5000, int), np.arange(5000))
-    with pytest.raises(DataError, match="could not be written"):
+    with pytest.raises(DataError, match="could not be written"), tiny_disk():
         large.save(folder)
     assert list(tmp_path.iterdir()) == []
 
