@@ -3,18 +3,40 @@
 There is no batch norm, so the size of a batch reaches the encoder through the objective alone.
 """
 
+import argparse
 import gzip
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from record import Grid
 from torch import Generator, Tensor, nn
 
 FOLDER = "/usr/share/datasets/fashion-mnist"  # where Debian's dataset-fashion-mnist puts its files
 CENTRE, SPREAD = 0.286, 0.353  # of the training images
+
+
+class Budget(NamedTuple):
+    """What all encoders of a benchmark share."""
+
+    data: str = FOLDER
+    seen: int = 32768  # images, each in two views
+    width: int = 16
+    probed: int = 10000  # labelled images the probe learns from
+    rate: float = 2e-3  # Adam's for a batch of 256, times the root of batch / 256, falling to 0 as a cosine
+    looks: int = 10  # how often the contrast is looked at
+    device: str = "cpu"
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What a row says of its budget, by which it is known to be done."""
+        unsaid = {"data", "looks", "device"}
+        return {name: value for name, value in self._asdict().items() if name not in unsaid}
 
 
 def column(folder: str, name: str, header: int) -> np.ndarray:
@@ -53,15 +75,15 @@ def view(images: Tensor, draw: Generator) -> Tensor:
 class Encoder(nn.Module):
     """Three convolutions, what the probe reads, and the head that the objective sees."""
 
-    def __init__(self, width: int = 32, dim: int = 64) -> None:
+    def __init__(self, width: int = 16, dim: int = 64) -> None:
         super().__init__()
         sizes = (1, width, 2 * width, 4 * width)
-        self.body = nn.Sequential(*(part for pair in zip(sizes, sizes[1:]) for part in layer(*pair)))
-        self.head = nn.Sequential(nn.Linear(sizes[-1], sizes[-1]), nn.ReLU(), nn.Linear(sizes[-1], dim))
-
-    def states(self, pixels: Tensor) -> Tensor:
-        """What the probe reads: [N, 1, 28, 28] -> [N, 4 width]"""
-        return self.body(pixels).mean((2, 3))
+        layers = [part for pair in itertools.pairwise(sizes) for part in layer(*pair)]
+        self.states = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten())
+        self.dim = 4 * sizes[-1]  # of what the probe reads
+        self.head = nn.Sequential(
+            nn.Linear(self.dim, self.dim // 2), nn.ReLU(), nn.Linear(self.dim // 2, dim)
+        )
 
     def forward(self, pixels: Tensor) -> Tensor:
         """What the objective sees: [N, 1, 28, 28] -> [N, D]"""
@@ -83,7 +105,7 @@ def batches(images: Tensor, seen: int, batch: int, draw: Generator) -> Iterator[
 
 @torch.no_grad()
 def states_of(encoder: Encoder, images: Tensor) -> Tensor:
-    """What the probe reads of whole images: [N, 28, 28] -> [N, S]"""
+    """What the probe reads of whole images: [N, 28, 28] -> [N, 16 width]"""
     return torch.cat([encoder.states(standard(part)) for part in images.split(500)])
 
 
@@ -103,3 +125,48 @@ def probe(train: Tensor, labels: Tensor, test: Tensor, answers: Tensor) -> float
 
     search.step(loss)
     return float(((asked @ weight + bias).argmax(1) == answers).double().mean())
+
+
+def learn(
+    parts: nn.Module,
+    loss: Callable[[Tensor, Tensor, int], Tensor],
+    images: Tensor,
+    budget: Budget,
+    *,
+    batch: int,
+    seed: int,
+) -> None:
+    """Fit the parts to a loss of two views and the number of images seen with them."""
+    draw = Generator().manual_seed(seed)
+    adam = torch.optim.Adam(parts.parameters(), budget.rate * math.sqrt(batch / 256))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, math.ceil(budget.seen / batch))
+    seen = 0
+    for first, second in batches(images, budget.seen, batch, draw):
+        seen += len(first)
+        adam.zero_grad()
+        loss(first, second, seen).backward()
+        adam.step()
+        schedule.step()
+
+
+def probed(budget: Budget, states: Callable[[Tensor], Tensor]) -> float:
+    """The probe's share of right answers on the whole test set."""
+    images, labels = fashion(budget.data, "train", budget.device)
+    test, answers = fashion(budget.data, "t10k", budget.device)
+    return probe(states(images[: budget.probed]), labels[: budget.probed], states(test), answers)
+
+
+def asked(words: Sequence[str] | None, about: str, out: Path, figure: Path) -> argparse.Namespace:
+    """What the command line wants: `budget`, `seeds`, `grid`, and where the figure goes."""
+    parser = argparse.ArgumentParser(description=about)
+    for name, default in Budget()._asdict().items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=1, help="processes, one cell each")
+    parser.add_argument("--most", type=int, default=10**6, help="cells made now; 0 draws what there is")
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("--figure", type=Path, default=figure)
+    found = parser.parse_args(words)
+    found.budget = Budget(**{name: getattr(found, name) for name in Budget._fields})
+    found.grid = Grid(found.out, found.budget.stated, found.workers, found.most)
+    return found

@@ -4,10 +4,12 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from datetime import date
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from matplotlib.figure import Figure
 HERE = Path(__file__).parent
 RESULTS, FIGURES = HERE / "results", HERE.parent / "docs" / "figures"
 Row = dict[str, Any]
-LOOK = {
+LOOK: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "twoview",
     "font.size": 9,
@@ -70,6 +72,18 @@ def made(
     return {**told, **where, **more}
 
 
+def claim(name: str, value: float, unit: str, reach: str, *, holds: bool, **more: Any) -> Row:
+    """A sentence of the theory, the number that decides it, and what it decided."""
+    return made(
+        f"claim: {name}", value, unit, reach=reach, verdict="confirmed" if holds else "refuted", **more
+    )
+
+
+def told(claims: Sequence[Row]) -> str:
+    """Claims as lines to read."""
+    return "\n".join(f"{row['verdict']}: {row['row'][7:]}: {row['value']:g} {row['unit']}" for row in claims)
+
+
 def load(path: Path) -> dict[str, Row]:
     """The rows of a result file by name, none where there is no file."""
     return {row["row"]: row for row in json.loads(path.read_text())} if path.exists() else {}
@@ -82,6 +96,34 @@ def save(path: Path, rows: Mapping[str, Row]) -> None:
     beside = path.with_suffix(".part")
     beside.write_text(f"[\n{lines}\n]\n")
     beside.replace(path)
+
+
+class Grid(NamedTuple):
+    """Where rows are kept, what they must state to count as made, and how many are made now and at once."""
+
+    path: Path
+    stated: Row
+    workers: int
+    most: int
+
+    def rows(self, jobs: Mapping[str, Callable[[], Row]]) -> dict[str, Row]:
+        """The rows there are, after those that were not have been made, each written as it comes."""
+        rows = load(self.path)
+        left = [job for name, job in jobs.items() if not self.stated.items() <= rows.get(name, {}).items()]
+        with ProcessPoolExecutor(self.workers, mp_context=get_context("spawn")) as pool:
+            waiting = [pool.submit(alone, job) for job in left[: self.most]]
+            for done, finished in enumerate(as_completed(waiting), 1):
+                row = finished.result()
+                rows[row["row"]] = row
+                save(self.path, rows)
+                print(f"{done} of {len(waiting)}: {row['row']} {row['value']:.4f}", flush=True)
+        return {name: rows[name] for name in jobs if name in rows}
+
+
+def alone(job: Callable[[], Row]) -> Row:
+    """What a job returns on one thread; threads that wait for one another spin."""
+    torch.set_num_threads(1)
+    return job()
 
 
 @contextmanager

@@ -267,7 +267,7 @@ def test_an_existing_folder_is_refused_and_force_replaces_only_a_log(tmp_path):
 
 @contextmanager
 def tiny_disk() -> Iterator[None]:
-    """No file grows beyond 600 bytes; around nothing but the call that fails, since pytest may write to a file."""
+    """No file grows beyond 600 bytes; around the call that fails alone, since pytest may write to a file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
     try:
