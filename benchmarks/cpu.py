@@ -1,7 +1,7 @@
 """Seconds of an epoch on this CPU beside the peers', in turn: `python benchmarks/cpu.py OFFICE [PEER ...]`.
 
-OFFICE is a prepared log; a PEER is `rectools=PYTHON` or `recbole=PYTHON`, the interpreter of an environment where
-it is installed (RecBole 1.2.1 wants numpy < 2 and setuptools < 80; RecTools 0.19 its extra `torch`).
+OFFICE is a prepared log; a PEER is `rectools=PYTHON` or `recbole=PYTHON`, the interpreter of an environment
+with it (RecBole 1.2.1 wants numpy < 2 and setuptools < 80; RecTools 0.19 its extra `torch`).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Seconds of one epoch of RecBole's SASRec, in its own environment: `recbole_sasrec.py FOLDER NAME EPOCHS`."""
+"""Seconds of an epoch of RecBole's SASRec, in its own environment: `recbole_sasrec.py FOLDER NAME EPOCHS`."""
 
 import sys
 import time
