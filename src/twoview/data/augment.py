@@ -7,7 +7,7 @@ reorder   1 2 6 4 3 5 7       a stretch is shuffled; targets are read from the n
 """
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -31,15 +31,24 @@ def _drawn(history: History) -> Tensor:
     return torch.rand(history.n_histories, device=history.owner.device)
 
 
-def _age(history: History, length: Tensor) -> Tensor:
-    """Counted from a history's oldest place: [R, W]; -1 where there is no place."""
-    return torch.where(history.real, length[history.owner.clamp(min=0)] - 1 - history.position, -1)
+class Stretch(NamedTuple):
+    """A stretch of floor(share * n) places, at least one, somewhere in each history."""
+
+    first: Tensor  # [B] its oldest place, counted from the history's oldest
+    end: Tensor  # [B] the place after its newest
+    length: Tensor  # [B] of the history
+    age: Tensor  # [R, W] a place counted from its history's oldest; -1 where there is none
+    inside: Tensor  # [R, W]
 
 
-def _stretch(history: History, length: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """A stretch of floor(share * n) places, at least one, in each history: its start and size, [B], [B]"""
+def stretch(history: History, share: float) -> Stretch:
+    """A random stretch of each history."""
+    length, owner = lengths_of(history), history.owner.clamp(min=0)
     size = (length * share).long().clamp(min=1)
-    return (_drawn(history) * (length - size + 1)).long().minimum(length - size), size
+    first = (_drawn(history) * (length - size + 1)).long().minimum(length - size)
+    age = torch.where(history.real, length[owner] - 1 - history.position, -1)
+    inside = history.real & (age >= first[owner]) & (age < (first + size)[owner])
+    return Stretch(first, first + size, length, age, inside)
 
 
 def _rank(history: History, among: Tensor) -> Tensor:
@@ -65,18 +74,16 @@ class Crop(nn.Module):
 
     def forward(self, batch: Batch) -> Batch:
         history = batch.history
-        length = lengths_of(history)
-        start, size = _stretch(history, length, self.share)
-        owner, age = history.owner.clamp(min=0), _age(history, length)
-        stays = history.real & (age >= start[owner]) & (age < (start + size)[owner])
+        kept = stretch(history, self.share)
+        end = kept.end[history.owner.clamp(min=0)]
         cut = replace(
             history,
-            owner=torch.where(stays, history.owner, -1),
-            hidden=history.hidden & stays,
-            position=torch.where(stays, (start + size)[owner] - 1 - age, 0),
-            newest=history.newest - (length - start - size),
+            owner=torch.where(kept.inside, history.owner, -1),
+            hidden=history.hidden & kept.inside,
+            position=torch.where(kept.inside, end - 1 - kept.age, 0),
+            newest=history.newest - (kept.length - kept.end),
         )
-        return Batch(history=cut, targets=torch.where(stays, batch.targets, -1))
+        return Batch(history=cut, targets=torch.where(kept.inside, batch.targets, -1))
 
 
 class Mask(nn.Module):
@@ -104,12 +111,10 @@ class Reorder(nn.Module):
 
     def forward(self, batch: Batch) -> Batch:
         history = batch.history
-        length = lengths_of(history)
-        start, size = _stretch(history, length, self.share)
-        owner, age = history.owner.clamp(min=0), _age(history, length)
-        inside = history.real & (age >= start[owner]) & (age < (start + size)[owner])
-        moved = torch.where(inside, start[owner] + _rank(history, inside) - age, 0)
-        place = torch.arange(age.numel(), device=age.device).view_as(age) + moved
+        mixed = stretch(history, self.share)
+        first = mixed.first[history.owner.clamp(min=0)]
+        moved = torch.where(mixed.inside, first + _rank(history, mixed.inside) - mixed.age, 0)
+        place = torch.arange(moved.numel(), device=moved.device).view_as(moved) + moved
         shuffled = replace(
             history,
             items=_sent(history.items, place),
