@@ -79,6 +79,11 @@ def claim(name: str, value: float, unit: str, reach: str, *, holds: bool, **more
     )
 
 
+def finite(number: torch.Tensor) -> float | None:
+    """A number as json knows it; None for what has grown past counting."""
+    return round(float(number), 4) if number.isfinite() else None
+
+
 def told(claims: Sequence[Row]) -> str:
     """Claims as lines to read."""
     return "\n".join(f"{row['verdict']}: {row['row'][7:]}: {row['value']:g} {row['unit']}" for row in claims)
