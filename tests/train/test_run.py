@@ -256,7 +256,7 @@ def test_a_killed_run_resumes_to_the_same_weights_bit_for_bit(data: Path, tmp_pa
     told: dict[str, Any] = {"set": (*QUICK, "likelihood=binary"), "epochs": 6, "state_every": 0}
     whole = Run.train("contrastvae", data, tmp_path / "whole", **told)
     command = [sys.executable, "-c", SCRIPT, str(data), str(tmp_path / "killed"), *told["set"]]
-    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())})
     story = tmp_path / "killed" / "story.jsonl"
     while not (story.exists() and len(story.read_text().splitlines()) >= 3):
         assert process.poll() is None
@@ -275,6 +275,14 @@ def test_a_killed_run_resumes_to_the_same_weights_bit_for_bit(data: Path, tmp_pa
     ]
     assert told_of[0] == told_of[1]
     assert Run.resume(tmp_path / "killed") == []
+
+
+def test_a_run_leaves_the_number_of_threads_as_it_was(data: Path, tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    run = Run.train("sasrec", data, tmp_path / "run", set=QUICK, epochs=1)
+    run.folder.write_card(run.folder.card() | {"finished": False, "machine": {"threads": before + 1}})
+    Run.resume(tmp_path / "run")
+    assert torch.get_num_threads() == before
 
 
 def test_a_run_without_a_state_starts_over(data: Path, tmp_path: Path, run: Run) -> None:

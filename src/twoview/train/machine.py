@@ -2,6 +2,8 @@
 
 import platform
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,17 @@ def machine(device: torch.device) -> dict[str, Any]:
     """The processor, its cores as torch uses them, and the device."""
     found = {"processor": processor(), "threads": torch.get_num_threads(), "device": device.type}
     return found | ({"accelerator": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """So many threads for a while: sums of another number of parts differ in their last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def processor() -> str:

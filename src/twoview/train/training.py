@@ -23,7 +23,7 @@ from ..types import Recommender
 from .example import examples
 from .fit import Fit, Progress, Validate
 from .folder import CARD, EXAMPLES, RECIPE, STATE, WEIGHTS, Folder
-from .machine import machine, versions
+from .machine import machine, threads, versions
 from .memory import remembered
 from .plan import SELECTED_BY, Plan, device_of, plan_before
 from .told import Teller
@@ -66,11 +66,11 @@ class Making:
     def finish(self, teller: Teller) -> None:
         """Does whatever is still to do: trains from where the folder is, measures once, adds a memory."""
         card = self.folder.card()
-        torch.set_num_threads(card["machine"]["threads"])
-        if not card["finished"]:
-            self._train(teller)
-        if not self.folder.finished:
-            self._remember()
+        with threads(card["machine"]["threads"]):
+            if not card["finished"]:
+                self._train(teller)
+            if not self.folder.finished:
+                self._remember()
 
     def _train(self, teller: Teller) -> None:
         started = time.perf_counter()
