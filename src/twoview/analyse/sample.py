@@ -66,7 +66,7 @@ def chosen(cases: Cases, max_len: int, seed: int) -> Cases:
     order = np.random.default_rng(seed).permutation(len(cases))[:HISTORIES]
     n_places = np.cumsum(np.minimum(cases.shown, max_len)[order])
     which = np.sort(order[: max(2, int((n_places <= PLACES).sum()))])
-    return replace(cases, users=cases.users[which], places=cases.places[which], known=cases.known[which])
+    return cases.some(which)
 
 
 def _strangers(cases: Cases) -> Cases:

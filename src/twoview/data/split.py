@@ -35,6 +35,10 @@ class Cases:
     def __len__(self) -> int:
         return len(self.places)
 
+    def some(self, which: Ints | slice) -> "Cases":
+        """A part of the cases, in the order asked for."""
+        return replace(self, users=self.users[which], places=self.places[which], known=self.known[which])
+
     @property
     def targets(self) -> Ints:
         return self.log.items[self.places].astype(np.int64)

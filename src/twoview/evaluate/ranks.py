@@ -6,7 +6,7 @@ above 0, tied 1                    the other 7 ties with it
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -88,16 +88,12 @@ class Questions:
 
     def _made(self) -> Iterator[Chunk]:
         for first in range(0, len(self.cases), self.n_at_once):
-            some = _part(self.cases, slice(first, first + self.n_at_once))
+            some = self.cases.some(slice(first, first + self.n_at_once))
             users = np.where(some.known, some.users, -1)
             history = self._shown(some.begin, some.places, users)
             parts = (some.targets[:, None], *self.seen(some))
             flat = (torch.from_numpy(part).to(self.device) for part in parts)
             yield Chunk(history, *flat)
-
-
-def _part(cases: Cases, which: slice) -> Cases:
-    return replace(cases, users=cases.users[which], places=cases.places[which], known=cases.known[which])
 
 
 @torch.no_grad()

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data.log import Log
 from ..data.split import Cases, Split, split
-from ..error import ProtocolError, RunError
+from ..error import ProtocolError
 from ..evaluate.metrics import metrics
 from ..evaluate.mixture import Ensemble, Remembering, chosen, fitted_temperature
 from ..evaluate.ranks import SEEN, Questions, cases_table, ranks
@@ -20,7 +19,7 @@ from .folder import Folder, folders
 from .memory import worth_of
 from .plan import device_of
 from .run import Run, evaluation
-from .training import data_folder
+from .training import own_log
 
 
 def evaluations(
@@ -104,11 +103,7 @@ def _measured(group: Sequence[Folder], data: Path | None, model: str | None) -> 
 
 def _parts(run: Run, data: Path | None) -> Split:
     """What a run was trained and measured on."""
-    card = run.folder.card()
-    log = Log.open(data_folder(card, data))
-    if log.arrays_md5 != card["data"]["md5"]:
-        raise RunError(f"{run.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
-    return split(log, run.plan.how.protocol)
+    return split(own_log(run.folder, data), run.plan.how.protocol)
 
 
 def _questions(runs: Sequence[Run], cases: Cases) -> Questions:

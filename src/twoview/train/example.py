@@ -1,7 +1,6 @@
 """What a run would show to a few validation users, kept beside its ranks so that a reader needs no model."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ def examples(
 ) -> list[dict[str, Any]]:
     """Users from all over the cases: what they chose lately, what came next, what the model would show."""
     which = np.unique(np.linspace(0, len(cases) - 1, USERS).astype(np.int64))
-    few = replace(cases, users=cases.users[which], places=cases.places[which], known=cases.known[which])
+    few = cases.some(which)
     best = [row for chunk in questions(few) for row in shown(model, chunk)]
     log = few.log
     return [

@@ -6,12 +6,12 @@ from typing import Any
 
 from ..data.log import Log
 from ..data.split import Split, split
-from ..error import ProtocolError, RunError
+from ..error import ProtocolError
 from .abreast import cores, side_by_side, threads_each
 from .folder import folders, make_room
 from .plan import Plan, device_of, how, planned_again, plans
 from .told import Voice
-from .training import Making, data_folder
+from .training import Making, own_log
 
 
 def train_all(
@@ -36,9 +36,7 @@ def resume_all(path: Path, *, data: Path | None, model: str | None, voice: Voice
         card = folder.card()
         if folder.finished:
             continue
-        log = Log.open(data_folder(card, data))
-        if log.arrays_md5 != card["data"]["md5"]:
-            raise RunError(f"{folder.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
+        log = own_log(folder, data)
         plan = planned_again(card, folder.recipe(), model)
         makings.append(Making(plan, answerable(split(log, plan.how.protocol), plan), folder.path))
     yield from finished(makings, "resumed", data, voice)

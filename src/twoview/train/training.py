@@ -187,6 +187,15 @@ def built(plan: Plan, facts: Facts) -> Model:
             raise RecipeError(f"{plan.file.name} cannot be built: {error}") from error
 
 
+def own_log(folder: Folder, given: Path | None) -> Log:
+    """The very log that a run was trained on."""
+    card = folder.card()
+    log = Log.open(data_folder(card, given))
+    if log.arrays_md5 != card["data"]["md5"]:
+        raise RunError(f"{folder.path} was trained on data {card['data']['md5']}; {log.arrays_md5} came")
+    return log
+
+
 def data_folder(card: dict[str, Any], given: Path | None) -> Path:
     """Where the data of a run lies: where it is said to, or where the card says."""
     folder = given or card["data"]["folder"]
